@@ -1,0 +1,331 @@
+"""Every setting of a run: frozen dataclasses, presets, TOML; an unknown key is an error.
+
+A section is one stage of the method. The defaults are those of the paper where it gives a value,
+and the choice for which there is most evidence where it is silent; such fields say so.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from ronid.errors import ConfigError
+
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+ALL_LAYERS = -1
+"""Value of `trainable_layers` that trains the whole encoder, word embeddings included."""
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The text encoder and what of it is trained.
+
+    Args:
+        name: The embedded default, a local folder, or a hub id.
+        trainable_layers: Last n transformer layers to train; 0 freezes all, ALL_LAYERS none.
+        adapter_width: Hidden width of a residual adapter on the pooled vector; 0 for none.
+        adapter_dropout: Dropout inside the adapter.
+        max_length_tokens: Longer utterances are cut (with a warning that counts them).
+    """
+
+    name: str = DEFAULT_ENCODER
+    trainable_layers: int = 1
+    adapter_width: int = 0
+    adapter_dropout: float = 0.1
+    max_length_tokens: int = 128
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """AdamW with linear warm-up and linear decay, shared by every stage.
+
+    The paper gives AdamW and the learning rate of the EM loop; the rest is the family's habit.
+    """
+
+    weight_decay: float = 0.01
+    warmup_share: float = 0.1
+    clip_norm: float = 1.0
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """Cross-entropy on labelled rows plus masked language model on all rows (Eq. 2).
+
+    The paper gives the two losses only. An epoch is one pass over the labelled rows, with one
+    masked-language batch beside every labelled batch.
+
+    Args:
+        epochs: Upper bound; 0 skips the stage.
+        patience: Epochs without better known-intent accuracy on held-out rows before stopping.
+        epochs_without_dev: Epochs to run when no held-out rows exist.
+        lr: Learning rate.
+        labelled_batch: Rows per cross-entropy batch.
+        language_batch: Rows per masked-language batch.
+        language_weight: Weight of the masked-language loss; 0 leaves it out.
+        mask_probability: Share of ordinary tokens that are masked.
+        trainable_layers: Layers trained in this stage; the paper trains the last one throughout.
+        head_dropout: Dropout before the M-way linear head.
+    """
+
+    epochs: int = 100
+    patience: int = 20
+    epochs_without_dev: int = 30
+    lr: float = 5e-5
+    labelled_batch: int = 64
+    language_batch: int = 128
+    language_weight: float = 1.0
+    mask_probability: float = 0.15
+    trainable_layers: int = 1
+    head_dropout: float = 0.1
+
+
+@dataclass(frozen=True)
+class ContrastConfig:
+    """Neighbour contrast before the EM loop; not in the paper, off in its preset.
+
+    Every utterance is pulled to its nearest neighbours and to rows of the same given intent.
+
+    Args:
+        epochs: Passes over all rows; 0 skips the stage.
+        neighbours: Length of each neighbour list; 0 takes `neighbour_share` of n / K instead.
+        neighbour_share: Share of the mean intent size used when `neighbours` is 0.
+        refresh_epochs: Neighbour lists are made anew every so many epochs.
+        temperature: Temperature of the contrast.
+        batch: Anchors per step; each brings one of its neighbours.
+        lr: Learning rate.
+        supervised_weight: Weight of cross-entropy between labelled rows and known class means.
+    """
+
+    epochs: int = 0
+    neighbours: int = 0
+    neighbour_share: float = 0.4
+    refresh_epochs: int = 5
+    temperature: float = 0.07
+    batch: int = 256
+    lr: float = 1e-3
+    supervised_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class StartConfig:
+    """Where prototypes start; the paper is silent.
+
+    Args:
+        prototypes: `kmeans` on all rows, matched to the labelled class means by the Hungarian
+            method, or `semisup_kmeans` whose known centroids are the labelled class means.
+        restarts: k-means restarts.
+    """
+
+    prototypes: Literal["kmeans", "semisup_kmeans"] = "kmeans"
+    restarts: int = 20
+
+
+@dataclass(frozen=True)
+class EStepConfig:
+    """Pseudo-labels by optimal transport with a moving class prior (Eq. 4 and 5).
+
+    Args:
+        pseudo_labels: `transport`, or `kmeans` for the paper's ablation -OT.
+        eta: Entropy weight (paper: 0.05). The entropy enters with the sign that makes the problem
+            convex; as printed it is concave and Sinkhorn does not solve it.
+        score_temperature: Temperature inside P. The paper does not say; only its product with
+            `eta` matters, and 1 gives the kernel exp(cosine / eta).
+        prior_momentum: lambda_1 (paper: 0.95).
+        prior_floor: No class falls below this share.
+        rows: Transport over `unlabelled` rows (given labels are kept and their mass taken off the
+            prior), or over `all` rows with given labels written over the result.
+        tolerance: L1 error of the class marginal at which Sinkhorn stops.
+        max_iterations: Sinkhorn gives up (with a warning) after so many.
+    """
+
+    pseudo_labels: Literal["transport", "kmeans"] = "transport"
+    eta: float = 0.05
+    score_temperature: float = 1.0
+    prior_momentum: float = 0.95
+    prior_floor: float = 1e-4
+    rows: Literal["unlabelled", "all"] = "unlabelled"
+    tolerance: float = 1e-3
+    max_iterations: int = 1000
+
+
+@dataclass(frozen=True)
+class MStepConfig:
+    """Intra-cluster, inter-cluster and cross-entropy losses (Eq. 6 to 10).
+
+    Args:
+        epochs: Upper bound on EM iterations; the paper is silent.
+        stop_change: Stop when fewer pseudo-labels than this share change ...
+        stop_patience: ... for so many epochs in a row.
+        lr: Learning rate (paper: 1e-5).
+        batch: Rows per step, of all training rows.
+        labelled_batch: Labelled rows beside them for the cross-entropy.
+        temperature: tau (paper: 0.07).
+        prototype_momentum: lambda_2 (paper: 0.99).
+        prototype_update: The moving average advances once per `item`, or once per `batch`.
+        alpha: Weight of the intra-cluster loss, 1 - alpha that of the inter-cluster one (0.7).
+        intra: False gives the paper's ablation -Intra.
+        inter: False gives the paper's ablation -Inter.
+        cross_entropy: False leaves out the labelled cross-entropy.
+    """
+
+    epochs: int = 100
+    stop_change: float = 1e-3
+    stop_patience: int = 3
+    lr: float = 1e-5
+    batch: int = 128
+    labelled_batch: int = 64
+    temperature: float = 0.07
+    prototype_momentum: float = 0.99
+    prototype_update: Literal["item", "batch"] = "item"
+    alpha: float = 0.7
+    intra: bool = True
+    inter: bool = True
+    cross_entropy: bool = True
+
+
+@dataclass(frozen=True)
+class RoNIDConfig:
+    """The whole recipe; `PRESETS` holds the named ones."""
+
+    preset: str = "paper"
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    pretrain: PretrainConfig = field(default_factory=PretrainConfig)
+    contrast: ContrastConfig = field(default_factory=ContrastConfig)
+    start: StartConfig = field(default_factory=StartConfig)
+    e_step: EStepConfig = field(default_factory=EStepConfig)
+    m_step: MStepConfig = field(default_factory=MStepConfig)
+
+
+PRESETS: dict[str, RoNIDConfig] = {
+    # Every constant the paper gives; the last layer of the encoder is trained.
+    "paper": RoNIDConfig(preset="paper"),
+    # For laptops: the encoder stays as it is and every utterance is embedded once; a small
+    # adapter learns on those vectors.
+    "fast": RoNIDConfig(
+        preset="fast",
+        encoder=EncoderConfig(trainable_layers=0, adapter_width=1024),
+        pretrain=PretrainConfig(epochs=0),
+        contrast=ContrastConfig(epochs=15),
+        start=StartConfig(restarts=5),
+        m_step=MStepConfig(epochs=15, lr=1e-3, batch=256, labelled_batch=128),
+    ),
+}
+
+
+def preset(name: str) -> RoNIDConfig:
+    """Return the preset called `name`.
+
+    Raises:
+        ConfigError: No such preset.
+    """
+    if name not in PRESETS:
+        raise ConfigError(f"no preset '{name}'; choose one of: {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def updated(config: Any, changes: Mapping[str, Any], where: str = "") -> Any:
+    """Return `config` with nested `changes` applied, checking every key and type.
+
+    Args:
+        config: A config dataclass.
+        changes: Values, or mappings for sections.
+        where: Dotted path of `config`, for messages.
+
+    Raises:
+        ConfigError: Unknown key, wrong type or value.
+
+    Example:
+        >>> updated(preset("paper"), {"m_step": {"alpha": 0.5}}).m_step.alpha
+        0.5
+    """
+    hints = get_type_hints(type(config))
+    known = {item.name: getattr(config, item.name) for item in fields(config)}
+    new: dict[str, Any] = {}
+    for key, value in changes.items():
+        path = f"{where}{key}"
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
+            raise ConfigError(f"unknown setting '{path}'{hint}")
+        if is_dataclass(known[key]):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"setting '{path}' is a section; write [{path}] and its keys")
+            new[key] = updated(known[key], value, f"{path}.")
+        else:
+            new[key] = _checked(value, hints[key], path)
+    return replace(config, **new)
+
+
+def _checked(value: Any, hint: Any, path: str) -> Any:
+    """Return `value` as the type `hint`, refusing what does not fit."""
+    if get_origin(hint) is Literal:
+        if value in get_args(hint):
+            return value
+        choices = ", ".join(map(repr, get_args(hint)))
+        raise ConfigError(f"setting '{path}' is {value!r}; choose one of: {choices}")
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise ConfigError(
+            f"setting '{path}' is {value!r} ({type(value).__name__}), expected {hint.__name__}"
+        )
+    return value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file into nested dictionaries.
+
+    Raises:
+        ConfigError: No such file, or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read config '{path}': {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"config '{path}' is not TOML: {error}") from None
+
+
+def from_toml(path: Path, base: RoNIDConfig | None = None) -> RoNIDConfig:
+    """Return the config of a TOML file: its `preset` (or `base`), with its sections applied."""
+    changes = read_toml(path)
+    changes.pop("format_version", None)
+    start = preset(str(changes["preset"])) if "preset" in changes else base or preset("paper")
+    config: RoNIDConfig = updated(start, changes)
+    return config
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Return `config` as nested plain dictionaries."""
+    return {
+        item.name: to_dict(value) if is_dataclass(value) else value
+        for item in fields(config)
+        for value in (getattr(config, item.name),)
+    }
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Write nested dictionaries of plain values as TOML, sections last."""
+    plain = [f"{k} = {_toml(v)}" for k, v in values.items() if not isinstance(v, Mapping)]
+    sections = [
+        f"\n[{name}]\n" + "\n".join(f"{k} = {_toml(v)}" for k, v in section.items())
+        for name, section in values.items()
+        if isinstance(section, Mapping)
+    ]
+    return "\n".join(plain + sections) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """Write one plain value as TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        escaped = "".join(
+            f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c
+            for c in value.replace("\\", "\\\\").replace('"', '\\"')
+        )
+        return f'"{escaped}"'
+    return repr(value)

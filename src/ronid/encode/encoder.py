@@ -1,0 +1,224 @@
+"""The encoder a method trains: a backbone for text or given vectors, an adapter, unit length."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ronid.config import EncoderConfig
+from ronid.encode.cache import FrozenCache, content_key
+from ronid.encode.rows import Rows, VectorRows, batches_by_length
+from ronid.encode.transformer import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, TransformerBackbone
+from ronid.errors import UsageError
+from ronid.progress import Progress
+from ronid.seeds import derive
+from ronid.types import FloatArray
+
+Inputs = Sequence[str] | FloatArray
+
+
+class VectorBackbone(nn.Module):
+    """Embeddings that the user brings instead of text.
+
+    Args:
+        dim: Their width.
+        device: Where they are kept.
+    """
+
+    name = "given embeddings"
+    trainable_layers = 0
+
+    def __init__(self, dim: int, device: torch.device) -> None:
+        super().__init__()
+        self.dim = dim
+        self.device = device
+        self.touched: set[str] = set()
+
+    def prepare(
+        self, vectors: FloatArray, cache: FrozenCache, progress: Progress | None = None
+    ) -> Rows:
+        """Move `vectors` to the device."""
+        if vectors.ndim != 2 or vectors.shape[1] != self.dim:
+            raise UsageError(
+                f"embeddings have shape {vectors.shape}, expected (rows, {self.dim}) as in fit"
+            )
+        array = np.ascontiguousarray(vectors, np.float32)
+        return VectorRows(torch.from_numpy(array).to(self.device))
+
+    def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
+        """Return the vectors of the rows `index`."""
+        assert isinstance(rows, VectorRows)
+        return rows.vectors[torch.from_numpy(index).to(self.device)]
+
+    def set_trainable(self, trainable_layers: int) -> None:
+        """Given vectors cannot be trained; only 0 is possible."""
+        if trainable_layers != 0:
+            raise UsageError(
+                "given embeddings leave no layer to train; use preset 'fast', or give texts"
+            )
+
+    def trained_state(self) -> dict[str, Tensor]:
+        """Nothing here is trained."""
+        return {}
+
+
+class Adapter(nn.Module):
+    """A residual two-layer network that starts as the identity.
+
+    Args:
+        dim: Width of input and output.
+        width: Hidden width.
+        dropout: Dropout on input and hidden units while training.
+    """
+
+    def __init__(self, dim: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.inner = nn.Linear(dim, width)
+        self.outer = nn.Linear(width, dim)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(b, d) to (b, d)."""
+        # Unit length first, so that one learning rate suits encoders of any scale.
+        unit = functional.normalize(vectors, dim=-1)
+        hidden = functional.gelu(self.inner(self.dropout(unit)))
+        return unit + self.outer(self.dropout(hidden))
+
+
+class Encoder(nn.Module):
+    """Utterances to unit vectors s (Eq. 1 and the normalisation of Eq. 6).
+
+    Args:
+        backbone: Where vectors come from.
+        adapter: Residual network on top, or None.
+        cache: Keeps what the frozen part said.
+    """
+
+    def __init__(
+        self,
+        backbone: TransformerBackbone | VectorBackbone,
+        adapter: Adapter | None,
+        cache: FrozenCache | None = None,
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.adapter = adapter
+        self.cache = cache or FrozenCache()
+
+    @property
+    def device(self) -> torch.device:
+        """Where training happens."""
+        return self.backbone.device
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        return self.backbone.dim
+
+    def prepare(self, inputs: Inputs, progress: Progress | None = None) -> Rows:
+        """Make utterances ready: tokenised, frozen layers run (or taken from the cache)."""
+        return self.backbone.prepare(inputs, self.cache, progress)  # type: ignore[arg-type]
+
+    def pooled(self, rows: Rows, index: np.ndarray) -> Tensor:
+        """Return the (b, d) vectors of the rows `index` before they are brought to length 1."""
+        vectors: Tensor = self.backbone(rows, index)
+        return vectors if self.adapter is None else self.adapter(vectors)
+
+    def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
+        """Return the (b, d) unit vectors of the rows `index`."""
+        return functional.normalize(self.pooled(rows, index), dim=-1)
+
+    @torch.no_grad()
+    def embed_all(self, rows: Rows) -> Tensor:
+        """Return the (n, d) unit vectors of all rows, dropout off."""
+        self.train(False)
+        out = torch.empty(len(rows), self.dim, device=self.device)
+        for index in batches_by_length(rows.lengths, self._inference_tokens(rows)):
+            out[torch.from_numpy(index).to(self.device)] = self(rows, index)
+        return out
+
+    def _inference_tokens(self, rows: Rows) -> int:
+        """Tokens (or vectors) that one inference batch may hold."""
+        if self.device.type == "cuda":
+            return GPU_BATCH_TOKENS
+        return 8_192 if isinstance(rows, VectorRows) else CPU_BATCH_TOKENS
+
+    def trained_state(self) -> dict[str, Tensor]:
+        """Return every weight that training may have changed."""
+        state = {f"backbone.{n}": p for n, p in self.backbone.trained_state().items()}
+        if self.adapter is not None:
+            state |= {f"adapter.{n}": p for n, p in self.adapter.named_parameters()}
+        return state
+
+    @torch.no_grad()
+    def load_trained(self, state: dict[str, Tensor]) -> None:
+        """Put back what `trained_state` returned.
+
+        Raises:
+            UsageError: The weights belong to another encoder.
+        """
+        model = getattr(self.backbone, "model", None)
+        own = {f"backbone.{n}": p for n, p in model.named_parameters()} if model else {}
+        if self.adapter is not None:
+            own |= {f"adapter.{n}": p for n, p in self.adapter.named_parameters()}
+        for name, value in state.items():
+            if name not in own or own[name].shape != value.shape:
+                raise UsageError(f"saved weight '{name}' does not fit encoder '{self.name}'")
+            own[name].copy_(value)
+            if name.startswith("backbone."):
+                self.backbone.touched.add(name.removeprefix("backbone."))
+
+    @property
+    def name(self) -> str:
+        """Name of the backbone."""
+        return self.backbone.name
+
+    def fingerprint(self) -> str:
+        """Hash of the weights as they were before training, to recognise the same encoder."""
+        model = getattr(self.backbone, "model", None)
+        parts: list[Any] = [self.name if model is None else model.config.model_type, str(self.dim)]
+        if model is not None:
+            embeddings = model.get_input_embeddings().weight[:2000]
+            parts.append(embeddings.detach().cpu().numpy().tobytes())
+        return content_key(parts)
+
+
+def build_encoder(
+    config: EncoderConfig,
+    device: torch.device,
+    *,
+    seed: int,
+    given_dim: int | None = None,
+    cache: FrozenCache | None = None,
+) -> Encoder:
+    """Return an untrained encoder.
+
+    Args:
+        config: Which encoder, and what of it is trained.
+        device: Where it runs.
+        seed: Run seed; the adapter's first weights derive from it.
+        given_dim: Width of the user's embeddings, or None for text.
+        cache: Keeps the output of frozen layers.
+    """
+    backbone: TransformerBackbone | VectorBackbone
+    if given_dim is None:
+        backbone = TransformerBackbone(
+            config.name, config.trainable_layers, config.max_length_tokens, device
+        )
+    else:
+        backbone = VectorBackbone(given_dim, device)
+        backbone.set_trainable(config.trainable_layers)
+    adapter = None
+    if config.adapter_width:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive(seed, "adapter"))
+            adapter = Adapter(backbone.dim, config.adapter_width, config.adapter_dropout)
+        adapter.to(device)
+    if adapter is None and config.trainable_layers == 0:
+        raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")
+    return Encoder(backbone, adapter, cache)

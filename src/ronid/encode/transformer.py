@@ -1,0 +1,294 @@
+"""A pretrained transformer cut in two: frozen lower layers run once, upper layers are trained.
+
+The cut works for every family whose layers stand in one list: the model's own forward code runs,
+with that list exchanged. To compute what the frozen layers say, the list is cut after them; to go
+on from there, a layer that injects the kept states takes their place. Masks, position biases and
+rotary angles are thus always made by the model itself.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ronid.config import ALL_LAYERS
+from ronid.encode.cache import FrozenCache, content_key
+from ronid.encode.rows import Rows, TokenBatch, TokenRows, VectorRows, batches_by_length
+from ronid.encode.weights import load_pretrained
+from ronid.errors import RonidWarning, UsageError
+from ronid.progress import Progress, Silent
+from ronid.types import FloatArray
+
+CPU_BATCH_TOKENS = 2_048
+GPU_BATCH_TOKENS = 65_536
+
+
+class _Injected(nn.Module):
+    """Stands for the frozen layers: whatever it is given, it answers with the kept states."""
+
+    def __init__(self, template: nn.Module, returns_tuple: bool) -> None:
+        super().__init__()
+        self.hidden: Tensor | None = None
+        self.returns_tuple = returns_tuple
+        # ModernBERT asks each layer for its kind of attention.
+        self.attention_type = getattr(template, "attention_type", None)
+
+    def forward(self, *_: Any, **__: Any) -> Any:
+        """Return the kept states in the shape the family's layers use."""
+        return (self.hidden,) if self.returns_tuple else self.hidden
+
+
+def masked_mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Average the token vectors of each utterance, padding left out (Eq. 1).
+
+    Args:
+        hidden: (b, l, h).
+        mask: (b, l).
+
+    Returns:
+        (b, h) in float32.
+    """
+    weights = mask.unsqueeze(-1).float()
+    return (hidden.float() * weights).sum(1) / weights.sum(1).clamp_min(1.0)
+
+
+class TransformerBackbone(nn.Module):
+    """Text to pooled vectors.
+
+    Args:
+        name: Embedded default, folder, or hub id.
+        trainable_layers: Last n layers to train, 0 for none, ALL_LAYERS for all.
+        max_length_tokens: Longer utterances are cut.
+        device: Where the model runs.
+    """
+
+    def __init__(
+        self, name: str, trainable_layers: int, max_length_tokens: int, device: torch.device
+    ) -> None:
+        super().__init__()
+        self.tokenizer, self.model, self.language_model = load_pretrained(name)
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler = None  # pooling is the masked mean, so this would run for nothing
+        self.name = name
+        self.device = device
+        self.dim = int(self.model.config.hidden_size)
+        limit = getattr(self.model.config, "max_position_embeddings", max_length_tokens)
+        # RoBERTa-like models count positions from the padding index on.
+        offset = 2 if "roberta" in self.model.config.model_type else 0
+        self.max_length_tokens = min(max_length_tokens, limit - offset)
+        self._parent, self._attribute = _find_layers(self.model)
+        self.layers: list[nn.Module] = list(getattr(self._parent, self._attribute))
+        self.touched: set[str] = set()
+        self.trainable_layers = 0
+        self.to(device)
+        self._injected = _Injected(self.layers[0], self._layers_return_tuples())
+        self.set_trainable(trainable_layers)
+
+    # -- what is trained ------------------------------------------------------------------------
+
+    def set_trainable(self, trainable_layers: int) -> None:
+        """Train the last `trainable_layers` layers only; earlier prepared rows become stale."""
+        count = len(self.layers)
+        if trainable_layers == ALL_LAYERS or trainable_layers >= count:
+            trainable_layers = ALL_LAYERS
+        elif trainable_layers < 0:
+            raise UsageError(f"trainable_layers is {trainable_layers}; give 0 to {count} or -1")
+        self.trainable_layers = trainable_layers
+        self.model.requires_grad_(trainable_layers == ALL_LAYERS)
+        for layer in self._upper:
+            layer.requires_grad_(True)
+        self.touched |= {n for n, p in self.model.named_parameters() if p.requires_grad}
+
+    @property
+    def frozen_layers(self) -> int:
+        """How many layers, counted from below, are never trained."""
+        return (
+            0 if self.trainable_layers == ALL_LAYERS else len(self.layers) - self.trainable_layers
+        )
+
+    @property
+    def _upper(self) -> list[nn.Module]:
+        return self.layers[self.frozen_layers :]
+
+    def train(self, mode: bool = True) -> "TransformerBackbone":
+        """Switch dropout on in the trained layers only, so that frozen ones stay cacheable."""
+        super().train(mode and self.trainable_layers == ALL_LAYERS)
+        for layer in self._upper:
+            layer.train(mode)
+        return self
+
+    def trained_state(self) -> dict[str, Tensor]:
+        """Return the weights that training may have changed, by name."""
+        return {n: p for n, p in self.model.named_parameters() if n in self.touched}
+
+    # -- running --------------------------------------------------------------------------------
+
+    def prepare(
+        self, texts: Sequence[str], cache: FrozenCache, progress: Progress | None = None
+    ) -> Rows:
+        """Tokenise `texts` and run the frozen layers over them, once per content."""
+        rows = self.tokenize(texts)
+        if self.frozen_layers == 0:
+            return rows
+        pooled = self.trainable_layers == 0
+        shape = (len(rows) if pooled else len(rows.ids), self.dim)
+        dtype = torch.float32 if pooled or self.device.type == "cpu" else torch.bfloat16
+
+        def compute(out: Tensor) -> None:
+            self._run_frozen(rows, out, pooled, progress or Silent())
+
+        key = self._frozen_key(rows, dtype)
+        hidden = cache.get(key, shape, dtype, compute, self.device)
+        if pooled:
+            return VectorRows(hidden.to(self.device))
+        return TokenRows(rows.ids, rows.starts, rows.pad_id, hidden)
+
+    def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
+        """Return the (b, h) pooled vectors of the rows `index`, with gradient where trained."""
+        if isinstance(rows, VectorRows):
+            return rows.vectors[torch.from_numpy(index).to(rows.vectors.device)].to(self.device)
+        batch = rows.batch(index, self.device)
+        return masked_mean(self._hidden(batch), batch.mask)
+
+    def hidden_states(self, batch: TokenBatch) -> Tensor:
+        """Run all layers over altered tokens: (b, l, h), no gradient in the frozen ones."""
+        return self._hidden(TokenBatch(batch.ids, batch.mask, None))
+
+    def _hidden(self, batch: TokenBatch) -> Tensor:
+        """Run the whole model, or only the upper layers where the batch brings kept states."""
+        if batch.hidden is None:
+            return self._call(batch, self.layers)
+        # Under autocast the layers cast for themselves; on CPU the kept states are float32.
+        self._injected.hidden = batch.hidden
+        output = self._call(batch, [self._injected, *self._upper])
+        self._injected.hidden = None
+        return output
+
+    def _call(self, batch: TokenBatch, layers: list[nn.Module]) -> Tensor:
+        with self._using(layers), self.autocast():
+            output: Tensor = self.model(input_ids=batch.ids, attention_mask=batch.mask)[0]
+        return output
+
+    def autocast(self) -> torch.autocast:
+        """bfloat16 on GPU, plain float32 on CPU."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
+
+    @contextmanager
+    def _using(self, layers: list[nn.Module]) -> Iterator[None]:
+        """Let the model run `layers` in place of its own list."""
+        own = getattr(self._parent, self._attribute)
+        setattr(self._parent, self._attribute, nn.ModuleList(layers))
+        try:
+            yield
+        finally:
+            setattr(self._parent, self._attribute, own)
+
+    @torch.no_grad()
+    def _run_frozen(self, rows: TokenRows, out: Tensor, pooled: bool, progress: Progress) -> None:
+        """Fill `out` with pooled vectors, or with the states after the last frozen layer."""
+        self.train(False)
+        budget = CPU_BATCH_TOKENS if self.device.type == "cpu" else GPU_BATCH_TOKENS
+        progress.begin("encode", len(rows))
+        kept: list[Tensor] = []
+        last = self.layers[self.frozen_layers - 1]
+        hook = last.register_forward_hook(lambda _m, _i, o: kept.append(_first(o)))
+        try:
+            for index in batches_by_length(rows.lengths, budget):
+                batch = rows.batch(index, self.device)
+                states = self._call(batch, self.layers[: self.frozen_layers])
+                if pooled:
+                    out[torch.from_numpy(index).to(out.device)] = masked_mean(
+                        states, batch.mask
+                    ).to(out.device)
+                else:
+                    _scatter(kept[-1], batch.mask, rows, index, out)
+                kept.clear()
+                progress.advance(len(index))
+        finally:
+            hook.remove()
+            progress.end()
+
+    def tokenize(self, texts: Sequence[str]) -> TokenRows:
+        """Turn utterances into token rows, cutting over-long ones with a warning."""
+        ids: list[list[int]] = []
+        for start in range(0, len(texts), 10_000):
+            block = list(texts[start : start + 10_000])
+            ids += self.tokenizer(block, add_special_tokens=True, truncation=False)["input_ids"]
+        cut = sum(len(row) > self.max_length_tokens for row in ids)
+        if cut:
+            short = self.tokenizer(
+                [t for t, row in zip(texts, ids, strict=True) if len(row) > self.max_length_tokens],
+                truncation=True,
+                max_length=self.max_length_tokens,
+            )["input_ids"]
+            replacements = iter(short)
+            ids = [next(replacements) if len(r) > self.max_length_tokens else r for r in ids]
+            warnings.warn(
+                f"{cut} of {len(ids)} utterances are longer than {self.max_length_tokens} tokens "
+                "and were cut; raise encoder.max_length_tokens to keep them whole",
+                RonidWarning,
+                stacklevel=2,
+            )
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in ids])]).astype(np.int64)
+        flat = np.fromiter((t for row in ids for t in row), np.int32, int(starts[-1]))
+        pad = self.tokenizer.pad_token_id
+        return TokenRows(torch.from_numpy(flat).to(self.device), starts, 0 if pad is None else pad)
+
+    def _frozen_key(self, rows: TokenRows, dtype: torch.dtype) -> str:
+        """Key of the frozen output: the tokens, the frozen weights, and how it is stored."""
+        frozen = self.layers[: self.frozen_layers]
+        upper = {id(p) for layer in self._upper for p in layer.parameters()}
+        weights = [p for p in self.model.parameters() if id(p) not in upper]
+        return content_key(
+            [
+                f"{len(frozen)} {self.trainable_layers == 0} {dtype} {self.model.config.model_type}",
+                rows.starts.tobytes(),
+                rows.ids.cpu().numpy().tobytes(),
+                *(p.detach().cpu().numpy().tobytes() for p in weights),
+            ]
+        )
+
+    @torch.no_grad()
+    def _layers_return_tuples(self) -> bool:
+        """Whether this family's layers answer with a tuple; asked by running one token."""
+        kept: list[Any] = []
+        hook = self.layers[0].register_forward_hook(lambda _m, _i, o: kept.append(o))
+        self.train(False)
+        token = torch.zeros(1, 1, dtype=torch.long, device=self.device)
+        self._call(TokenBatch(token, torch.ones_like(token), None), self.layers[:1])
+        hook.remove()
+        return isinstance(kept[0], tuple)
+
+
+def _first(output: Any) -> Tensor:
+    """Return the states out of a layer's answer, whichever form the family uses."""
+    return output[0] if isinstance(output, tuple) else output
+
+
+def _find_layers(model: nn.Module) -> tuple[nn.Module, str]:
+    """Return the module that holds the list of transformer layers, and the attribute's name."""
+    count = model.config.num_hidden_layers  # type: ignore[union-attr]
+    for module in model.modules():
+        for name, child in module.named_children():
+            if isinstance(child, nn.ModuleList) and len(child) == count:
+                return module, name
+    raise UsageError(f"encoder of type '{type(model).__name__}' has no list of {count} layers")
+
+
+def _scatter(states: Tensor, mask: Tensor, rows: TokenRows, index: np.ndarray, out: Tensor) -> None:
+    """Write the token states of a padded batch to their places in `out`."""
+    lengths = rows.lengths[index]
+    places = np.concatenate(
+        [np.arange(s, s + n) for s, n in zip(rows.starts[index], lengths, strict=True)]
+    )
+    flat = states[mask.bool()]  # row-major, so in the order of `places`
+    out[torch.from_numpy(places).to(out.device)] = flat.to(out.dtype).to(out.device)
+
+
+def pooled_array(vectors: Tensor) -> FloatArray:
+    """Return a detached float32 numpy copy."""
+    return vectors.detach().float().cpu().numpy()

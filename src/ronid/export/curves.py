@@ -1,0 +1,110 @@
+"""Which curves over epochs a report shows; drawing is the page's business."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STAGES = {"pretrain": "Pre-training", "contrast": "Contrastive learning", "em": "EM rounds"}
+
+LOSSES = {
+    "loss": "total",
+    "loss_intra": "intra-cluster",
+    "loss_inter": "inter-cluster",
+    "loss_ce": "labelled",
+    "loss_mlm": "masked words",
+}
+ACCURACIES = {
+    "accuracy": "all",
+    "known_accuracy": "known",
+    "novel_accuracy": "novel",
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve: a name and (epoch, value) points."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves that share axes, with what to look for in one line."""
+
+    title: str
+    note: str
+    unit: str
+    series: tuple[Series, ...]
+
+
+def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
+    """Choose the charts for a training history.
+
+    Args:
+        history: One flat mapping per epoch: "stage", "epoch" and numbers. Unknown keys, and
+            values that are missing or not finite, are left out.
+
+    Returns:
+        Charts with at least one point each, in the order of the stages.
+    """
+    stages = list(dict.fromkeys(str(row.get("stage", "")) for row in history))
+    charts = []
+    for stage in stages:
+        rows = [row for row in history if str(row.get("stage", "")) == stage]
+        title = STAGES.get(stage, stage.replace("_", " ").capitalize() or "Training")
+        charts += [
+            Chart(f"{title}: loss", "Lower is better.", "", _series(rows, LOSSES)),
+            Chart(
+                f"{title}: pseudo-labels changed",
+                "Falls as the assignment settles.",
+                "%",
+                _series(rows, {"changed": "changed"}, scale=100),
+            ),
+            Chart(
+                f"{title}: entropy of the class prior",
+                "Falls as sizes part; a collapse would fall to zero.",
+                "",
+                _series(rows, {"prior_entropy": "entropy"}),
+            ),
+            Chart(
+                f"{title}: accuracy",
+                "Higher is better; for diagnosis, never used in training.",
+                "%",
+                _series(rows, ACCURACIES),
+            ),
+            Chart(
+                f"{title}: held-out accuracy",
+                "Higher is better; of known intents only.",
+                "%",
+                _series(rows, {"dev_accuracy": "held-out"}),
+            ),
+        ]
+    return tuple(chart for chart in charts if chart.series)
+
+
+def _series(
+    rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], scale: float = 1.0
+) -> tuple[Series, ...]:
+    found = []
+    for key, name in names.items():
+        points = tuple(
+            (_number(row.get("epoch", position)), round(_number(row[key]) * scale, 5))
+            for position, row in enumerate(rows)
+            if math.isfinite(_number(row.get(key)))
+        )
+        if points:
+            found.append(Series(name, points))
+    # A total that is its only part would be drawn twice over.
+    if len(found) == 2 and found[0].name == "total" and found[0].points == found[1].points:
+        found.pop(0)
+    return tuple(found)
+
+
+def _number(value: object) -> float:
+    """Read a finite number, or NaN."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,34 @@
+"""Small JSON files of run and model folders: one format version, one way to read and write."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ronid.errors import DataError
+
+FORMAT_VERSION = 1
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one of a folder's JSON files.
+
+    Raises:
+        DataError: It is not there, damaged, or of a newer format.
+    """
+    try:
+        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(
+            f"'{path.parent}' is not a finished run: it has no {path.name}; "
+            "give the folder that `ronid fit --out` made"
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"'{path}' is damaged: {error}") from None
+    if values.get("format_version", 0) > FORMAT_VERSION:
+        raise DataError(f"'{path}' was written by a newer ronid; upgrade to read it")
+    return values
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write JSON for people and programs: indented, Unicode as it is."""
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

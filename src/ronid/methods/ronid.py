@@ -1,0 +1,308 @@
+"""RoNID (DASFAA 2024): pre-train, then alternate pseudo-labels and representation.
+
+    E-step  pseudo-labels by optimal transport with a moving class prior   (Eq. 3 to 5)
+    M-step  intra- and inter-cluster prototype contrast, cross-entropy     (Eq. 6 to 10)
+
+The paper leaves several choices open; each is a field of `ronid.config` whose docstring says so.
+P, the model's prediction, is the softmax over prototypes: no pseudo-label loss of the paper would
+ever train a linear head on the new intents.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from ronid.assign.align import match, order_by_known
+from ronid.assign.kmeans import class_means, kmeans
+from ronid.assign.prior import uniform_prior, unlabelled_marginal, update_prior
+from ronid.assign.semisup_kmeans import semisup_kmeans
+from ronid.assign.sinkhorn import sinkhorn
+from ronid.config import EStepConfig, MStepConfig, RoNIDConfig, StartConfig
+from ronid.encode.encoder import Inputs
+from ronid.encode.rows import Rows
+from ronid.losses.prototype import (
+    inter_cluster_loss,
+    intra_cluster_loss,
+    prototype_cross_entropy,
+    update_prototypes,
+)
+from ronid.metrics import normalised_entropy, score
+from ronid.seeds import derive
+from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.contrast import contrast
+from ronid.train.loop import Stage, run_epochs
+from ronid.train.pretrain import pretrain
+from ronid.train.state import StageState, Training
+from ronid.train.stopping import SettledLabels
+from ronid.types import Assignment, Discovery, IntArray, Split
+
+
+def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
+    """Discover the intents of `split`.
+
+    Args:
+        split: The problem.
+        config: The recipe.
+        training: Encoder, seed, progress and checkpoint of this fit.
+    """
+    encoder = training.encoder
+    inputs: Inputs = split.texts if split.embeddings is None else split.embeddings
+    dev: Inputs = split.dev_texts if split.dev_embeddings is None else split.dev_embeddings
+
+    if config.pretrain.epochs and "pretrain" not in training.finished:
+        encoder.backbone.set_trainable(config.pretrain.trainable_layers)
+        rows = encoder.prepare(inputs, training.progress)
+        pretrain(training, split, rows, encoder.prepare(dev) if len(dev) else None, config.pretrain)
+        encoder.backbone.set_trainable(config.encoder.trainable_layers)
+
+    rows = encoder.prepare(inputs, training.progress)
+    contrast(training, split, rows, config.contrast)
+    state = alternate(training, split, rows, config)
+    return _discovery(training, split, rows, state, config.m_step.temperature)
+
+
+def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig) -> StageState:
+    """Run the EM loop; the state returned holds `prototypes` and `prior`."""
+    encoder, learn = training.encoder, config.m_step
+    state = StageState(encoder)
+    stage = Stage(
+        name="em",
+        epochs=learn.epochs,
+        steps=steps_per_epoch(len(rows), learn.batch),
+        lr=learn.lr,
+        stopper=SettledLabels(learn.stop_change, learn.stop_patience),
+    )
+
+    def before_epoch(epoch: int) -> Mapping[str, Any]:
+        embeddings = encoder.embed_all(rows)
+        generator = _generator(embeddings.device, training.seed, epoch)
+        if "prototypes" not in state.tensors:
+            state.tensors["prototypes"] = start_prototypes(
+                embeddings, split, config.start, generator
+            )
+            state.tensors["prior"] = uniform_prior(split.n_intents).to(encoder.device)
+        assignment = e_step(embeddings, state, split, config.e_step, generator)
+        row = _diagnose(assignment, state.tensors.get("labels"), split)
+        state.tensors["labels"] = torch.from_numpy(assignment.labels).to(encoder.device)
+        state.tensors["prior"] = torch.from_numpy(assignment.prior).to(encoder.device)
+        return row
+
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
+        labelled = cycled_batches(split.labelled, learn.labelled_batch, rng)
+        return zip(shuffled_batches(rows.lengths, learn.batch, rng), labelled, strict=False)
+
+    def step(batch: tuple[IntArray, IntArray]) -> Mapping[str, Tensor]:
+        return m_step(batch, state, split, rows, learn)
+
+    run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
+    return state
+
+
+def start_prototypes(
+    embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
+) -> Tensor:
+    """Return (k, d) first prototypes, known intents at 0..M-1.
+
+    Args:
+        embeddings: (n, d) unit vectors.
+        split: The problem; its labelled rows say where known intents lie.
+        config: Which k-means.
+        generator: Source of randomness.
+    """
+    targets = torch.from_numpy(split.targets).to(embeddings.device)
+    if config.prototypes == "semisup_kmeans" and split.known:
+        found = semisup_kmeans(
+            embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
+        )
+        return normalize(found.centroids, dim=-1)
+    found = kmeans(embeddings, split.n_intents, n_init=config.restarts, generator=generator)
+    centroids = found.centroids
+    if split.known:
+        given = targets >= 0
+        means = class_means(embeddings[given], targets[given], len(split.known))
+        centroids = order_by_known(centroids, means)
+    return normalize(centroids, dim=-1)
+
+
+def e_step(
+    embeddings: Tensor,
+    state: StageState,
+    split: Split,
+    config: EStepConfig,
+    generator: torch.Generator,
+) -> Assignment:
+    """Return pseudo-labels of all rows and the moved class prior (Eq. 4 and 5).
+
+    Args:
+        embeddings: (n, d) unit vectors of the training rows.
+        state: Holds `prototypes` and `prior`.
+        split: The problem; labelled rows keep their intents.
+        config: Settings.
+        generator: Source of randomness, used by the k-means ablation.
+    """
+    prototypes, prior = state.tensors["prototypes"], state.tensors["prior"]
+    device, targets = embeddings.device, torch.from_numpy(split.targets).to(embeddings.device)
+    scores = embeddings @ prototypes.T / config.score_temperature  # (n, k)
+    moved = update_prior(prior, scores.argmax(-1), config.prior_momentum, config.prior_floor)
+    if config.pseudo_labels == "kmeans":
+        labels = _kmeans_labels(embeddings, prototypes, generator)
+        return _assignment(labels, targets, moved)
+    marginal, free = prior, torch.arange(len(split), device=device)
+    if config.rows == "unlabelled":
+        free = free[targets < 0]
+        given = torch.bincount(targets[targets >= 0], minlength=split.n_intents)
+        marginal = unlabelled_marginal(prior, given, len(split))
+    labels = targets.clone()
+    if len(free) == 0:
+        return _assignment(labels, targets, moved)
+    plan = sinkhorn(
+        scores[free],
+        marginal,
+        eta=config.eta,
+        tolerance=config.tolerance,
+        max_iterations=config.max_iterations,
+    )
+    labels[free] = plan.labels()
+    solved = _assignment(labels, targets, moved)
+    return replace(
+        solved, iterations=plan.iterations, residual=plan.residual, converged=plan.converged
+    )
+
+
+def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:
+    """Return an E-step's outcome; the user's own intents are written over the pseudo-labels."""
+    kept = torch.where(targets >= 0, targets, labels)
+    return Assignment(kept.cpu().numpy(), prior.cpu().numpy())
+
+
+def m_step(
+    batch: tuple[IntArray, IntArray],
+    state: StageState,
+    split: Split,
+    rows: Rows,
+    config: MStepConfig,
+) -> dict[str, Tensor]:
+    """Move the prototypes and return the losses of one batch (Eq. 6 to 10).
+
+    Args:
+        batch: Rows of the whole training set, and labelled rows.
+        state: Holds `prototypes` and this epoch's `labels`.
+        split: The problem.
+        rows: Its training rows, prepared.
+        config: Weights and switches.
+    """
+    any_rows, labelled = batch
+    device = state.encoder.device
+    vectors = state.encoder(rows, np.concatenate([any_rows, labelled]))
+    mixed, known = vectors[: len(any_rows)], vectors[len(any_rows) :]
+    labels = state.tensors["labels"][torch.from_numpy(any_rows).to(device)]
+    prototypes = update_prototypes(
+        state.tensors["prototypes"],
+        mixed,
+        labels,
+        config.prototype_momentum,
+        per_item=config.prototype_update == "item",
+    )
+    state.tensors["prototypes"] = prototypes.detach()
+    zero = vectors.sum() * 0.0
+    intra = inter = cross_entropy = zero
+    if config.intra:
+        intra = intra_cluster_loss(mixed, prototypes.detach(), labels, config.temperature)
+    if config.inter:
+        inter = inter_cluster_loss(prototypes, config.temperature)
+    if config.cross_entropy and len(labelled):
+        targets = torch.from_numpy(split.targets[labelled]).to(device)
+        cross_entropy = prototype_cross_entropy(
+            known, prototypes.detach(), targets, config.temperature
+        )
+    return {
+        "loss": config.alpha * intra + (1 - config.alpha) * inter + cross_entropy,
+        "loss_intra": intra,
+        "loss_inter": inter,
+        "loss_ce": cross_entropy,
+    }
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Intents of utterances.
+
+    Args:
+        labels: (n,) most probable intent.
+        probabilities: (n, k).
+    """
+
+    labels: IntArray
+    probabilities: np.ndarray
+
+
+@torch.no_grad()
+def predict(embeddings: Tensor, prototypes: Tensor, temperature: float) -> Prediction:
+    """Return argmax and softmax over the prototypes, in blocks of rows.
+
+    Args:
+        embeddings: (n, d) unit vectors.
+        prototypes: (k, d) unit vectors.
+        temperature: tau.
+    """
+    # float64 so that a text gets the same answer whatever batch it came in.
+    blocks = [
+        torch.softmax(block.double() @ prototypes.double().T / temperature, dim=-1)
+        for block in embeddings.split(8192)
+    ]
+    probabilities = torch.cat(blocks).cpu().numpy()
+    return Prediction(probabilities.argmax(-1), probabilities)
+
+
+def _discovery(
+    training: Training, split: Split, rows: Rows, state: StageState, temperature: float
+) -> Discovery:
+    """Gather what was found; given labels stay what the user said."""
+    embeddings = training.encoder.embed_all(rows)
+    prediction = predict(embeddings, state.tensors["prototypes"], temperature)
+    labels = np.where(split.targets >= 0, split.targets, prediction.labels)
+    confidence = prediction.probabilities[np.arange(len(labels)), labels]
+    return Discovery(
+        labels=labels,
+        confidence=confidence.astype(np.float32),
+        embeddings=embeddings.cpu().numpy(),
+        prototypes=state.tensors["prototypes"].float().cpu().numpy(),
+        prior=state.tensors["prior"].cpu().numpy(),
+        temperature=temperature,
+        known=split.known,
+        history=tuple(training.history),
+    )
+
+
+def _kmeans_labels(embeddings: Tensor, prototypes: Tensor, generator: torch.Generator) -> Tensor:
+    """Pseudo-labels of the ablation -OT: k-means, numbered like the prototypes they match."""
+    found = kmeans(embeddings, len(prototypes), n_init=1, generator=generator)
+    return match(found.centroids, prototypes)[found.labels]
+
+
+def _generator(device: torch.device, seed: int, epoch: int) -> torch.Generator:
+    """Return the generator of one E-step."""
+    return torch.Generator(device).manual_seed(derive(seed, "e-step", epoch))
+
+
+def _diagnose(assignment: Assignment, previous: Tensor | None, split: Split) -> dict[str, Any]:
+    """Describe an E-step; accuracy only where the user gave the truth, and for show alone."""
+    row: dict[str, Any] = {
+        "sinkhorn_iterations": assignment.iterations,
+        "sinkhorn_residual": assignment.residual,
+        "prior_entropy": normalised_entropy(assignment.prior),
+    }
+    if previous is not None:
+        row["changed"] = float((assignment.labels != previous.cpu().numpy()).mean())
+    if split.truth is not None:
+        free = split.unlabelled
+        scores = score(split.truth[free], assignment.labels[free], len(split.known))
+        row["accuracy"] = scores.acc
+        row["known_accuracy"] = scores.known_acc
+        row["novel_accuracy"] = scores.novel_acc
+    return row

@@ -1,0 +1,152 @@
+"""How well predicted intents agree with the true ones. All scores are in percent.
+
+Clusters have no names, so accuracy needs a matching of clusters to classes. There is exactly one,
+over all rows together; accuracy on known and on novel intents is read off the same matching, as
+separate matchings would flatter both.
+"""
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from ronid.types import UNLABELLED, IntArray, Scores
+
+
+def score(truth: ArrayLike, predicted: ArrayLike, known: Collection[int] | int) -> Scores:
+    """NMI, ARI and accuracy, overall and apart for known and novel intents.
+
+    NMI is normalised by the arithmetic mean of the entropies.
+
+    Args:
+        truth: (n,) true classes; rows of class -1 are ignored.
+        predicted: (n,) predicted clusters, any integers and any number of them. Clusters beyond
+            the number of classes count as errors.
+        known: The known classes, or their number M if they are 0..M-1.
+
+    Returns:
+        The scores in percent. The accuracy on known or novel intents is NaN where no row is of
+        that kind, and so is the H-score then.
+
+    Raises:
+        ValueError: The lengths differ or no row has a true class.
+    """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    truth, predicted = _checked(truth, predicted)
+    known_classes = list(range(known)) if isinstance(known, int) else list(known)
+    hits = _hits(truth, predicted)
+    is_known = np.isin(truth, known_classes)
+    known_acc, novel_acc = _percent(hits[is_known]), _percent(hits[~is_known])
+    return Scores(
+        nmi=100 * float(normalized_mutual_info_score(truth, predicted)),
+        ari=100 * float(adjusted_rand_score(truth, predicted)),
+        acc=_percent(hits),
+        known_acc=known_acc,
+        novel_acc=novel_acc,
+        h_score=h_score(known_acc, novel_acc),
+    )
+
+
+def clustering_accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Share of rows, in percent, that the best one-to-one matching gets right.
+
+    Args:
+        truth: (n,) true classes; rows of class -1 are ignored.
+        predicted: (n,) predicted clusters.
+
+    Returns:
+        Accuracy in percent.
+
+    Raises:
+        ValueError: The lengths differ or no row has a true class.
+    """
+    return _percent(_hits(*_checked(truth, predicted)))
+
+
+def hungarian_map(truth: ArrayLike, predicted: ArrayLike) -> dict[int, int]:
+    """The one-to-one matching of clusters to classes that gets the most rows right.
+
+    Args:
+        truth: (n,) true classes; rows of class -1 are ignored.
+        predicted: (n,) predicted clusters.
+
+    Returns:
+        Class of each matched cluster. Where there are more clusters than classes some clusters
+        are missing from the keys; where there are fewer, some classes from the values.
+
+    Raises:
+        ValueError: The lengths differ or no row has a true class.
+    """
+    return _matching(*_checked(truth, predicted))
+
+
+def h_score(known_acc: float, novel_acc: float) -> float:
+    """Harmonic mean of the accuracies on known and novel intents; 0 if both are.
+
+    Args:
+        known_acc: Accuracy on known intents.
+        novel_acc: Accuracy on novel intents.
+
+    Returns:
+        The harmonic mean, in the unit of the arguments.
+    """
+    total = known_acc + novel_acc
+    return 0.0 if total == 0 else 2 * known_acc * novel_acc / total
+
+
+def normalised_entropy(prior: ArrayLike) -> float:
+    """Evenness of a class prior: 1 if uniform, 0 if all mass is on one class.
+
+    Args:
+        prior: (k,) shares >= 0; normalised here.
+
+    Returns:
+        Entropy over log k, in 0..1; 1 for a single class.
+
+    Raises:
+        ValueError: A share is negative or NaN, or all are 0.
+    """
+    share = np.asarray(prior, np.float64)
+    if share.size == 0 or not np.isfinite(share).all() or share.min() < 0 or share.sum() == 0:
+        raise ValueError("prior must hold shares >= 0, not all 0 and none NaN")
+    if share.size == 1:
+        return 1.0
+    share = share / share.sum()
+    positive = share[share > 0]
+    return float(-(positive * np.log(positive)).sum() / math.log(share.size))
+
+
+def _checked(truth: ArrayLike, predicted: ArrayLike) -> tuple[IntArray, IntArray]:
+    """Both as int64, without the rows whose class is not known."""
+    classes, clusters = np.asarray(truth, np.int64), np.asarray(predicted, np.int64)
+    if classes.shape != clusters.shape or classes.ndim != 1:
+        raise ValueError(f"truth has shape {classes.shape}, predicted {clusters.shape}")
+    judged = classes != UNLABELLED
+    if not judged.any():
+        raise ValueError("no row has a true class, so there is nothing to score")
+    return classes[judged], clusters[judged]
+
+
+def _matching(truth: IntArray, predicted: IntArray) -> dict[int, int]:
+    classes, column = np.unique(truth, return_inverse=True)
+    clusters, row = np.unique(predicted, return_inverse=True)
+    together = np.zeros((len(clusters), len(classes)), np.int64)
+    np.add.at(together, (row, column), 1)
+    rows, columns = linear_sum_assignment(together, maximize=True)
+    return {int(clusters[i]): int(classes[j]) for i, j in zip(rows, columns, strict=True)}
+
+
+def _hits(truth: IntArray, predicted: IntArray) -> NDArray[np.bool_]:
+    """Rows whose cluster is matched to their class."""
+    matching = _matching(truth, predicted)
+    clusters, row = np.unique(predicted, return_inverse=True)
+    # UNLABELLED equals no true class here, so the rows of an unmatched cluster are errors.
+    matched = np.array([matching.get(int(cluster), UNLABELLED) for cluster in clusters])
+    return np.asarray(matched[row] == truth)
+
+
+def _percent(hits: NDArray[np.bool_]) -> float:
+    return 100 * float(hits.mean()) if hits.size else math.nan

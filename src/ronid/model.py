@@ -1,0 +1,158 @@
+"""A fitted model: encoder, prototypes and named intents; predicts, saves and loads."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from ronid.config import RoNIDConfig, from_toml, to_dict, to_toml
+from ronid.encode.cache import FrozenCache
+from ronid.encode.encoder import Encoder, Inputs, build_encoder
+from ronid.errors import RonidError
+from ronid.files import FORMAT_VERSION, read_json, write_json
+from ronid.methods.ronid import predict
+from ronid.progress import Progress
+from ronid.train.optim import choose_device
+from ronid.types import FloatArray, Intent, IntArray
+from ronid.version import __version__
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predicted intents.
+
+    Args:
+        labels: (n,) index of the intent.
+        names: (n,) its name.
+        confidence: (n,) its probability.
+        probabilities: (n, k) of all intents.
+    """
+
+    labels: IntArray
+    names: np.ndarray
+    confidence: FloatArray
+    probabilities: np.ndarray
+
+
+@dataclass(frozen=True)
+class IntentModel:
+    """What `fit` returns and `load` brings back.
+
+    Args:
+        config: The recipe it was made with.
+        encoder: The trained encoder.
+        prototypes: (k, d) unit vectors, known intents first.
+        prior: (k,) estimated shares.
+        temperature: Turns cosines into probabilities.
+        intents: The k intents.
+        seed: Seed of the run.
+    """
+
+    config: RoNIDConfig
+    encoder: Encoder
+    prototypes: FloatArray
+    prior: np.ndarray
+    temperature: float
+    intents: tuple[Intent, ...]
+    seed: int = 0
+
+    def transform(self, inputs: Inputs, progress: Progress | None = None) -> FloatArray:
+        """Return the (n, d) unit vectors of utterances (or of given embeddings)."""
+        if len(inputs) == 0:
+            return np.empty((0, self.encoder.dim), np.float32)
+        # A cache of its own: what is predicted must not pile up in memory.
+        kept, self.encoder.cache = self.encoder.cache, FrozenCache()
+        try:
+            rows = self.encoder.prepare(inputs, progress)
+            return self.encoder.embed_all(rows).cpu().numpy()
+        finally:
+            self.encoder.cache = kept
+
+    def predict(self, inputs: Inputs, progress: Progress | None = None) -> Answer:
+        """Return the intent of every utterance; each is answered alone as in any batch."""
+        vectors = self.transform(inputs, progress)
+        found = predict(
+            torch.from_numpy(vectors), torch.from_numpy(self.prototypes), self.temperature
+        )
+        names = np.array([intent.name for intent in self.intents], dtype=object)
+        rows = np.arange(len(vectors))
+        confidence = found.probabilities[rows, found.labels].astype(np.float32)
+        return Answer(found.labels, names[found.labels], confidence, found.probabilities)
+
+    def save(self, folder: Path) -> None:
+        """Write config, trained weights and intents; the untrained encoder is named, not copied."""
+        (folder / "encoder").mkdir(parents=True, exist_ok=True)
+        config = {"format_version": FORMAT_VERSION, **to_dict(self.config)}
+        (folder / "config.toml").write_text(to_toml(config), encoding="utf-8")
+        tensors = {
+            n: p.detach().cpu().contiguous() for n, p in self.encoder.trained_state().items()
+        }
+        tensors["prototypes"] = torch.from_numpy(self.prototypes)
+        tensors["prior"] = torch.from_numpy(self.prior)
+        save_file(tensors, str(folder / "encoder" / "weights.safetensors"))
+        reads_text = hasattr(self.encoder.backbone, "tokenizer")
+        about = {
+            "format_version": FORMAT_VERSION,
+            "ronid_version": __version__,
+            "seed": self.seed,
+            "temperature": self.temperature,
+            "encoder": self.encoder.name,
+            "encoder_fingerprint": self.encoder.fingerprint(),
+            "given_dim": None if reads_text else self.encoder.dim,
+        }
+        write_json(folder / "model.json", about)
+        write_json(
+            folder / "intents.json",
+            {"format_version": FORMAT_VERSION, "intents": [asdict(i) for i in self.intents]},
+        )
+
+
+def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -> IntentModel:
+    """Load a model from its folder.
+
+    Args:
+        folder: Folder written by `IntentModel.save` or by a run.
+        device: Where it will run.
+        encoder: Folder of the base encoder, if it has moved since.
+
+    Raises:
+        DataError: Not a model folder, or an unfinished run.
+        RonidError: The base encoder is not the one the model was trained on.
+    """
+    about = read_json(folder / "model.json")
+    config = from_toml(folder / "config.toml")
+    if encoder is not None:
+        config = replace(config, encoder=replace(config.encoder, name=encoder))
+    tensors = load_file(str(folder / "encoder" / "weights.safetensors"))
+    prototypes, prior = tensors.pop("prototypes"), tensors.pop("prior")
+    built = build_encoder(
+        config.encoder, choose_device(device), seed=about["seed"], given_dim=about["given_dim"]
+    )
+    if built.fingerprint() != about["encoder_fingerprint"]:
+        raise RonidError(
+            f"encoder '{built.name}' is not the one model '{folder}' was trained on; "
+            "give the folder of the right one"
+        )
+    built.load_trained(tensors)
+    return IntentModel(
+        config=config,
+        encoder=built,
+        prototypes=prototypes.numpy(),
+        prior=prior.numpy(),
+        temperature=about["temperature"],
+        intents=read_intents(folder),
+        seed=about["seed"],
+    )
+
+
+def read_intents(folder: Path) -> tuple[Intent, ...]:
+    """Return the intents of a model folder."""
+    rows: Sequence[dict[str, Any]] = read_json(folder / "intents.json")["intents"]
+    return tuple(
+        Intent(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
+        for row in rows
+    )

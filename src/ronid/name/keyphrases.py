@@ -1,0 +1,185 @@
+"""Words and phrases typical of an intent: class-based TF-IDF over phrases of one to three words."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ronid.name.words import NEGATIONS, PARTICLES, spans, stem, unspaced
+
+Stems = tuple[str, ...]
+
+MAX_WORDS = 3
+MAX_CHARACTERS = 6
+MIN_UTTERANCES = 2
+
+# Constants of the weight, chosen by reading the names of 227 true intents of two public corpora.
+# SMOOTHING keeps a phrase seen twice in one intent from looking perfectly specific.
+SPECIFICITY = 3.0
+SMOOTHING = 0.5
+LENGTH_BONUS = (1.0, 1.6, 1.9, 2.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase of one intent.
+
+    Args:
+        stems: Its words without inflection; what makes two phrases the same.
+        text: Its most frequent spelling in the intent.
+        coverage: Share of the intent's utterances that hold it.
+        weight: Class-based TF-IDF.
+        position: Mean index of its first word among the utterance's content words.
+    """
+
+    stems: Stems
+    text: str
+    coverage: float
+    weight: float
+    position: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """A phrase where it stands in one utterance."""
+
+    text: str
+    position: int
+
+
+Utterance = dict[Stems, Found]
+"""The phrases of one utterance, each at its first place."""
+
+
+def find_phrases(text: str) -> Utterance:
+    """Find the phrases of one utterance.
+
+    Args:
+        text: The utterance, in any language.
+
+    Returns:
+        Phrases of up to three words; of up to six characters in scripts without spaces.
+    """
+    found: Utterance = {}
+    position = 0
+    for span in spans(text):
+        for start in range(len(span)):
+            for words in _phrases_at(span, start):
+                joined = Found(" ".join(words), position + start)
+                found.setdefault(tuple(map(stem, words)), joined)
+        position += len(span)
+    return found
+
+
+def rank_phrases(groups: Sequence[Sequence[Utterance]]) -> list[list[Phrase]]:
+    r"""Rank the phrases of every intent by class-based TF-IDF, strongest first.
+
+    With $p(t|c)$ the share of the utterances of intent c that hold phrase t, the weight is
+    $p(t|c) \log(1 + A / (\sum_c p(t|c) + s))$; that of a phrase is averaged with its words' and
+    grows a little with its length, because "pause membership" says more than "membership".
+
+    Args:
+        groups: The phrases of each utterance, per intent.
+
+    Returns:
+        One list per intent, empty for an intent without words.
+    """
+    coverages = [_coverage(group) for group in groups]
+    totals: dict[Stems, float] = defaultdict(float)
+    for coverage in coverages:
+        for stems, share in coverage.items():
+            totals[stems] += share
+    return [_rank(group, share, totals) for group, share in zip(groups, coverages, strict=True)]
+
+
+def distinct(ranked: Iterable[Phrase], top: int = 8) -> list[Phrase]:
+    """Keep the strongest phrases that each add something to those before.
+
+    Args:
+        ranked: Phrases of one intent, strongest first.
+        top: How many to keep at most.
+
+    Returns:
+        Phrases of which none is part of a stronger one or a mere mixture of their words.
+    """
+    kept: list[Phrase] = []
+    words: set[str] = set()
+    for phrase in ranked:
+        if len(kept) == top:
+            break
+        if set(phrase.stems) <= words or any(_overlaps(phrase, other) for other in kept):
+            continue
+        kept.append(phrase)
+        words.update(phrase.stems)
+    return kept
+
+
+def _phrases_at(span: Sequence[str], start: int) -> Iterable[Sequence[str]]:
+    """Yield the well-formed phrases that begin with one word of a span."""
+    first = span[start]
+    if unspaced(first):
+        for begin in range(len(first)):
+            for end in range(begin + 2, min(begin + MAX_CHARACTERS, len(first)) + 1):
+                yield (first[begin:end],)
+        return
+    if first in PARTICLES:
+        return
+    for length in range(1, min(MAX_WORDS, len(span) - start) + 1):
+        words = span[start : start + length]
+        alone = length == 1 and (first in NEGATIONS or len(first) == 1)
+        if not alone and words[-1] not in NEGATIONS and len(set(words)) == length:
+            yield words
+
+
+def _coverage(group: Sequence[Utterance]) -> dict[Stems, float]:
+    counts = Counter(stems for utterance in group for stems in utterance)
+    return {stems: count / len(group) for stems, count in counts.items()}
+
+
+def _rank(
+    group: Sequence[Utterance], coverage: dict[Stems, float], totals: dict[Stems, float]
+) -> list[Phrase]:
+    least = (MIN_UTTERANCES if len(group) > 2 * MIN_UTTERANCES else 1) / max(len(group), 1)
+    weights = {
+        stems: share * _specificity(stems, totals) * _length_bonus(stems)
+        for stems, share in coverage.items()
+        if share >= least
+    }
+    order = sorted(weights, key=lambda stems: (-weights[stems], stems))
+    spellings: dict[Stems, Counter[str]] = defaultdict(Counter)
+    positions: dict[Stems, list[int]] = defaultdict(list)
+    for utterance in group:
+        for stems, found in utterance.items():
+            spellings[stems][found.text] += 1
+            positions[stems].append(found.position)
+    return [
+        Phrase(
+            stems=stems,
+            text=min(spellings[stems], key=lambda text: (-spellings[stems][text], len(text), text)),
+            coverage=coverage[stems],
+            weight=weights[stems],
+            position=sum(positions[stems]) / len(positions[stems]),
+        )
+        for stems in order
+    ]
+
+
+def _specificity(stems: Stems, totals: dict[Stems, float]) -> float:
+    def inverse(phrase: Stems) -> float:
+        return math.log(1 + SPECIFICITY / (totals.get(phrase, 1.0) + SMOOTHING))
+
+    words = sum(inverse((word,)) for word in stems) / len(stems)
+    return math.sqrt(inverse(stems) * words)
+
+
+def _length_bonus(stems: Stems) -> float:
+    # A character n-gram is one "word"; two characters of it stand for one.
+    length = len(stems[0]) - 1 if unspaced(stems[0]) else len(stems)
+    return LENGTH_BONUS[min(length, len(LENGTH_BONUS)) - 1]
+
+
+def _overlaps(phrase: Phrase, other: Phrase) -> bool:
+    """Say whether a character n-gram is another one, shifted or cut; words are compared whole."""
+    if not unspaced(phrase.text) or not unspaced(other.text):
+        return False
+    return phrase.text[1:] in other.text or phrase.text[:-1] in other.text

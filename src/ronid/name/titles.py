@@ -1,0 +1,142 @@
+"""One short name per new intent, out of the phrases its utterances share.
+
+The strongest phrase leads. A single word takes the phrase that stands beside it in many of the
+same utterances ("twice" becomes "charged twice"), and a name that two intents would share takes
+the phrase that tells them apart.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from ronid.name.keyphrases import Phrase, Utterance
+from ronid.name.slug import slug, unique
+
+CANDIDATES = 60
+MAX_NAME_WORDS = 4
+COMPANY = 0.3
+"""Least share of the leading word's utterances that a second phrase must hold."""
+SAID = 0.15
+"""Least share of their utterances in which two words stand side by side to set their order."""
+
+
+def choose_titles(
+    groups: Sequence[Sequence[Utterance]],
+    ranked: Sequence[Sequence[Phrase]],
+    known: Collection[str],
+) -> dict[int, str]:
+    """Name the new intents that have any phrase.
+
+    Args:
+        groups: The phrases of each utterance, per intent.
+        ranked: The phrases of each intent, strongest first.
+        known: Names of the known intents, which are the first of `groups`.
+
+    Returns:
+        Name by position of the intent; intents without phrases are left out.
+    """
+    taken = {name.lower() for name in known}
+    new = [index for index in range(len(known), len(ranked)) if ranked[index]]
+    heads = {index: _head(groups[index], ranked[index]) for index in new}
+    sharing: dict[str, list[int]] = defaultdict(list)
+    for index in new:
+        sharing[slug(heads[index].text)].append(index)
+
+    names: dict[int, str] = {}
+    # Names nobody contests come first, so that a contested one never takes them.
+    for name, rivals in sorted(sharing.items(), key=lambda item: (len(item[1]), item[1])):
+        contested = len(rivals) > 1 or name.lower() in taken
+        for index in rivals:
+            if contested:
+                others = [groups[other] for other in rivals if other != index]
+                title = _tell_apart(heads[index], groups[index], ranked[index], others, taken)
+            else:
+                title = name
+            names[index] = unique(title, taken)
+            taken.add(names[index].lower())
+    return names
+
+
+def _head(group: Sequence[Utterance], ranked: Sequence[Phrase]) -> Phrase:
+    """Lead with the strongest phrase, joined to its best companion when it is a single word."""
+    head = ranked[0]
+    if len(head.text.split()) > 1:
+        return head
+    beside = _shares_beside(head, group, ranked)
+    least = COMPANY * head.coverage
+    companions = [phrase for phrase in ranked[1:CANDIDATES] if beside.get(phrase, 0.0) >= least]
+    if not companions:
+        return head
+    best = max(companions, key=lambda phrase: beside[phrase] * _rate(phrase))
+    return _as_said(_join(head, best), ranked)
+
+
+def _tell_apart(
+    head: Phrase,
+    group: Sequence[Utterance],
+    ranked: Sequence[Phrase],
+    others: Sequence[Sequence[Utterance]],
+    taken: Collection[str],
+) -> str:
+    """Extend a contested name by the phrase most peculiar to this intent among its rivals."""
+
+    def peculiarity(phrase: Phrase) -> float:
+        elsewhere = (_coverage(phrase, other) for other in others)
+        return (phrase.coverage - max(elsewhere, default=0.0)) * _rate(phrase)
+
+    fitting = [
+        phrase
+        for phrase in ranked[:CANDIDATES]
+        if not set(phrase.stems) <= set(head.stems)
+        and len(set(phrase.stems) | set(head.stems)) <= MAX_NAME_WORDS
+    ]
+    for phrase in sorted(fitting, key=peculiarity, reverse=True):
+        title = slug(_join(head, phrase).text)
+        if title.lower() not in taken:
+            return title
+    return slug(head.text)
+
+
+def _shares_beside(
+    head: Phrase, group: Sequence[Utterance], ranked: Sequence[Phrase]
+) -> dict[Phrase, float]:
+    """Share of an intent's utterances that hold a phrase together with the leading one."""
+    together = [utterance for utterance in group if head.stems in utterance]
+    return {
+        phrase: sum(phrase.stems in utterance for utterance in together) / len(group)
+        for phrase in ranked[1:CANDIDATES]
+    }
+
+
+def _coverage(phrase: Phrase, group: Sequence[Utterance]) -> float:
+    return sum(phrase.stems in utterance for utterance in group) / len(group)
+
+
+def _rate(phrase: Phrase) -> float:
+    """Weight of a phrase per utterance that holds it: how specific it is, not how frequent."""
+    return phrase.weight / phrase.coverage
+
+
+def _as_said(joined: Phrase, ranked: Sequence[Phrase]) -> Phrase:
+    """Prefer the same words as people say them: "tire pressure", not "tires pressure"."""
+    said = (
+        phrase
+        for phrase in ranked[:CANDIDATES]
+        if sorted(phrase.stems) == sorted(joined.stems)
+        and phrase.coverage >= SAID * joined.coverage
+    )
+    return max(said, key=lambda phrase: phrase.coverage, default=joined)
+
+
+def _join(head: Phrase, phrase: Phrase) -> Phrase:
+    """Put two phrases in the order they are said in; a phrase that holds the other replaces it."""
+    if set(head.stems) <= set(phrase.stems):
+        return phrase
+    first, second = sorted((head, phrase), key=lambda part: (part.position, part.text))
+    words = [word for word in second.text.split() if word not in first.text.split()]
+    return Phrase(
+        stems=first.stems + second.stems,
+        text=" ".join([first.text, *words]),
+        coverage=min(first.coverage, second.coverage),
+        weight=head.weight,
+        position=first.position,
+    )

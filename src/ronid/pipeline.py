@@ -1,0 +1,123 @@
+"""The whole data flow in one place; read this file first.
+
+    path -> load -> Corpus -> split -> Split -> encode -> train -> Discovery -> name -> Intents
+
+`discover` is that flow in memory. `fit_run` is the same flow in a folder: what it needs to go on
+is written before the work starts, and what it found when the work is done.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ronid.config import RoNIDConfig
+from ronid.data.splits import split_corpus
+from ronid.encode.cache import FrozenCache
+from ronid.encode.encoder import build_encoder
+from ronid.export.card import write_card
+from ronid.export.projection import project
+from ronid.export.report import report_of_run
+from ronid.methods import ronid
+from ronid.model import IntentModel
+from ronid.name.intents import name_intents
+from ronid.progress import Progress, Silent
+from ronid.run import RunFolder
+from ronid.train.checkpoint import Checkpoint
+from ronid.train.optim import choose_device
+from ronid.train.state import Training
+from ronid.types import Corpus, Discovery
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `discover` returns: the model to predict with, and what it says about the corpus."""
+
+    model: IntentModel
+    discovery: Discovery
+
+
+def discover(
+    corpus: Corpus,
+    n_intents: int,
+    config: RoNIDConfig,
+    *,
+    dev: Corpus | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Progress | None = None,
+    work: Path | None = None,
+    cache: FrozenCache | None = None,
+) -> Found:
+    """Discover the intents of `corpus`.
+
+    Args:
+        corpus: Utterances, some of them labelled.
+        n_intents: How many intents there are, known and new together.
+        config: The recipe, usually `preset("fast")` or `preset("paper")`.
+        dev: Held-out labelled utterances for early stopping; without it some labelled ones serve.
+        seed: Everything random derives from it.
+        device: `auto`, `cpu` or `cuda`.
+        progress: Told what is going on.
+        work: Folder for checkpoint and cache; an earlier interrupted call is taken up there.
+        cache: Keeps the output of frozen layers between calls, instead of `work`.
+    """
+    progress = progress or Silent()
+    # Only pre-training stops early, so only it needs held-out labels.
+    split = split_corpus(corpus, n_intents, dev=dev, seed=seed, hold_out=config.pretrain.epochs > 0)
+    encoder = build_encoder(
+        config.encoder,
+        choose_device(device),
+        seed=seed,
+        given_dim=None if corpus.embeddings is None else corpus.embeddings.shape[1],
+        cache=cache or FrozenCache(work / "cache" if work else None),
+    )
+    checkpoint = Checkpoint(work / "checkpoint.safetensors") if work else None
+    training = Training(encoder, seed, config.optimiser, progress, checkpoint)
+    training.restore()
+
+    discovery = ronid.fit(split, config, training)
+    intents = name_intents(corpus.texts, discovery)
+    model = IntentModel(
+        config=config,
+        encoder=encoder,
+        prototypes=discovery.prototypes,
+        prior=discovery.prior,
+        temperature=discovery.temperature,
+        intents=intents,
+        seed=seed,
+    )
+    return Found(model, discovery)
+
+
+def fit_run(
+    run: RunFolder,
+    *,
+    progress: Progress | None = None,
+    said: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """Do, or finish, the fit that a run folder describes.
+
+    Args:
+        run: A folder made by `RunFolder.create`.
+        progress: Told what is going on.
+        said: Receives one line per step that has no progress of its own.
+    """
+    job = run.job()
+    found = discover(
+        job.corpus,
+        job.n_intents,
+        job.config,
+        dev=job.dev,
+        seed=job.seed,
+        device=job.device,
+        progress=progress,
+        work=run.work,
+    )
+    said("drawing the map")
+    coordinates = project(found.discovery.embeddings, seed=job.seed, labels=found.discovery.labels)
+    found.model.save(run.path)
+    run.write_results(job.corpus, found.discovery, found.model.intents, coordinates)
+    write_card(run)
+    report_of_run(run)
+    run.finish()
+    return found

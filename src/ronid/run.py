@@ -1,0 +1,258 @@
+"""A run is a folder: what was asked, what was found, and enough in between to go on after a kill.
+
+    run.json  config.toml  corpus.parquet  work/           while it runs
+    model.json  encoder/  intents.json  assignments.parquet
+    history.jsonl  metrics.json  README.md  report.html    when it is done
+
+Nothing here needs torch.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ronid.config import RoNIDConfig, from_toml, to_dict, to_toml
+from ronid.errors import DataError, UsageError
+from ronid.files import FORMAT_VERSION, read_json, write_json
+from ronid.metrics import score
+from ronid.types import UNLABELLED, Corpus, DataReport, Discovery, FloatArray, Intent, Scores
+from ronid.version import __version__
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a run was asked to do."""
+
+    corpus: Corpus
+    dev: Corpus | None
+    n_intents: int
+    config: RoNIDConfig
+    seed: int
+    device: str
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: The folder.
+    """
+
+    path: Path
+
+    @property
+    def work(self) -> Path:
+        """Checkpoint and cache of a fit in progress."""
+        return self.path / "work"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the results are there."""
+        return bool(self.facts().get("finished"))
+
+    def facts(self) -> dict[str, Any]:
+        """Return what `run.json` says."""
+        return read_json(self.path / "run.json")
+
+    @staticmethod
+    def create(path: Path, job: Job, source: str) -> "RunFolder":
+        """Make the folder of a new run.
+
+        Args:
+            path: A folder that does not exist yet, or is empty.
+            job: What is asked.
+            source: Where the utterances came from, for the card.
+
+        Raises:
+            UsageError: The folder is in use.
+        """
+        check_unused(path)
+        path.mkdir(parents=True, exist_ok=True)
+        run = RunFolder(path)
+        run.work.mkdir()
+        config = {"format_version": FORMAT_VERSION, **to_dict(job.config)}
+        (path / "config.toml").write_text(to_toml(config), encoding="utf-8")
+        _write_corpus(path / "corpus.parquet", job.corpus)
+        if job.dev is not None:
+            _write_corpus(path / "dev.parquet", job.dev)
+        facts = {
+            "format_version": FORMAT_VERSION,
+            "ronid_version": __version__,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "source": source,
+            "n_intents": job.n_intents,
+            "seed": job.seed,
+            "device": job.device,
+            "data_report": asdict(job.corpus.report),
+            "finished": False,
+        }
+        # Written last: a folder with run.json has all that a resume needs.
+        write_json(path / "run.json", facts)
+        return run
+
+    def job(self) -> Job:
+        """Read back what was asked."""
+        facts = self.facts()
+        report = DataReport(**facts["data_report"])
+        dev_path = self.path / "dev.parquet"
+        return Job(
+            corpus=_read_corpus(self.path / "corpus.parquet", report),
+            dev=_read_corpus(dev_path, DataReport(0, 0)) if dev_path.exists() else None,
+            n_intents=facts["n_intents"],
+            config=from_toml(self.path / "config.toml"),
+            seed=facts["seed"],
+            device=facts["device"],
+        )
+
+    def write_results(
+        self,
+        corpus: Corpus,
+        discovery: Discovery,
+        intents: tuple[Intent, ...],
+        coordinates: FloatArray,
+    ) -> None:
+        """Write one row per utterance, one row per epoch, and the scores where truth was given."""
+        names = [intents[i].name for i in discovery.labels]
+        columns: dict[str, Any] = {
+            "id": corpus.ids or [str(i + 1) for i in range(len(corpus))],
+            "text": corpus.texts,
+            "given": corpus.labels,
+            "intent": names,
+            "index": discovery.labels,
+            "confidence": discovery.confidence,
+            "x": coordinates[:, 0],
+            "y": coordinates[:, 1],
+        }
+        if corpus.truth is not None:
+            columns["truth"] = corpus.truth
+        pq.write_table(_stamped(pa.table(columns)), self.path / "assignments.parquet")
+        with (self.path / "history.jsonl").open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in discovery.history)
+        scores = _truth_scores(corpus, discovery)
+        metrics = {"format_version": FORMAT_VERSION, "scores": scores and asdict(scores)}
+        write_json(self.path / "metrics.json", metrics)
+
+    def finish(self) -> None:
+        """Mark the run as done and remove what only a resume needs."""
+        facts = self.facts()
+        facts["finished"] = True
+        partial = self.path / "run.json.partial"
+        write_json(partial, facts)
+        partial.replace(self.path / "run.json")
+        shutil.rmtree(self.work, ignore_errors=True)
+        for name in ("corpus.parquet", "dev.parquet"):
+            (self.path / name).unlink(missing_ok=True)
+
+    def assignments(self) -> pa.Table:
+        """Return one row per utterance.
+
+        Raises:
+            DataError: The run is not finished.
+        """
+        path = self.path / "assignments.parquet"
+        if not path.exists():
+            raise DataError(
+                f"run '{self.path}' is not finished; finish it with: ronid fit --resume {self.path}"
+            )
+        return pq.read_table(path)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return one mapping per epoch."""
+        path = self.path / "history.jsonl"
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def scores(self) -> Mapping[str, float] | None:
+        """Return the agreement with the truth given to `fit`, if there was one."""
+        path = self.path / "metrics.json"
+        return read_json(path)["scores"] if path.exists() else None
+
+
+def open_run(path: Path) -> RunFolder:
+    """Return the run in `path`.
+
+    Raises:
+        DataError: There is none.
+    """
+    if not (path / "run.json").is_file():
+        reason = "has no run.json" if path.is_dir() else "does not exist"
+        raise DataError(f"'{path}' is not a run: it {reason}; give the folder of `ronid fit --out`")
+    return RunFolder(path)
+
+
+def check_unused(path: Path) -> None:
+    """Refuse an output folder that holds anything.
+
+    Raises:
+        UsageError: The folder is in use, or is a file.
+    """
+    if path.is_file():
+        raise UsageError(f"output '{path}' is a file; give a folder with --out")
+    if not path.is_dir() or not any(path.iterdir()):
+        return
+    hint = f", or go on with it: ronid fit --resume {path}" if (path / "run.json").exists() else ""
+    raise UsageError(f"output folder '{path}' is already used; give another --out{hint}")
+
+
+def _truth_scores(corpus: Corpus, discovery: Discovery) -> Scores | None:
+    """Score the unlabelled rows against the truth; given labels would flatter the figure."""
+    if corpus.truth is None:
+        return None
+    others = {t for t in corpus.truth if t is not None} - set(discovery.known)
+    index = {name: i for i, name in enumerate((*discovery.known, *sorted(others)))}
+    truth = np.array([UNLABELLED if t is None else index[t] for t in corpus.truth])
+    free = np.array([label is None for label in corpus.labels]) & (truth >= 0)
+    if not free.any():
+        return None
+    return score(truth[free], discovery.labels[free], len(discovery.known))
+
+
+def _write_corpus(path: Path, corpus: Corpus) -> None:
+    """Write a corpus as Parquet; given embeddings travel as a fixed-size list column."""
+    columns: dict[str, Any] = {"text": corpus.texts, "label": pa.array(corpus.labels, pa.string())}
+    if corpus.ids is not None:
+        columns["id"] = corpus.ids
+    if corpus.truth is not None:
+        columns["truth"] = pa.array(corpus.truth, pa.string())
+    if corpus.embeddings is not None:
+        flat = pa.array(np.ascontiguousarray(corpus.embeddings, np.float32).ravel())
+        columns["embedding"] = pa.FixedSizeListArray.from_arrays(flat, corpus.embeddings.shape[1])
+    pq.write_table(_stamped(pa.table(columns)), path)
+
+
+def _read_corpus(path: Path, report: DataReport) -> Corpus:
+    """Read what `_write_corpus` wrote."""
+    table = pq.read_table(path)
+    names = table.column_names
+
+    def optional(name: str) -> list[Any] | None:
+        return table[name].to_pylist() if name in names else None
+
+    embeddings = None
+    if "embedding" in names:
+        column = table["embedding"].combine_chunks()
+        flat = column.flatten().to_numpy(zero_copy_only=False)
+        embeddings = flat.reshape(len(table), -1).astype(np.float32)
+    return Corpus(
+        texts=table["text"].to_pylist(),
+        labels=table["label"].to_pylist(),
+        report=report,
+        ids=optional("id"),
+        truth=optional("truth"),
+        embeddings=embeddings,
+    )
+
+
+def _stamped(table: pa.Table) -> pa.Table:
+    """Return the table with the format version in its metadata."""
+    return table.replace_schema_metadata({"format_version": str(FORMAT_VERSION)})

@@ -1,0 +1,54 @@
+"""Device, optimiser and learning-rate schedule: the same for every stage of every method."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+
+from ronid.config import OptimiserConfig
+from ronid.errors import UsageError
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """Return the device called `name`; `auto` takes a GPU if there is one.
+
+    Raises:
+        UsageError: No such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UsageError(f"no device '{name}'; give cpu, cuda, cuda:1 or auto") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError(f"device '{name}' was asked for, but no GPU is usable here; use cpu")
+    return device
+
+
+def make_optimiser(
+    modules: Iterable[nn.Module], lr: float, config: OptimiserConfig
+) -> torch.optim.AdamW:
+    """Return AdamW over the trainable weights, biases and norms without decay."""
+    decayed: dict[int, nn.Parameter] = {}
+    plain: dict[int, nn.Parameter] = {}
+    for module in modules:
+        for parameter in module.parameters():
+            if parameter.requires_grad:
+                group = decayed if parameter.ndim > 1 else plain
+                group[id(parameter)] = parameter
+    return torch.optim.AdamW(
+        [
+            {"params": list(decayed.values()), "weight_decay": config.weight_decay},
+            {"params": list(plain.values()), "weight_decay": 0.0},
+        ],
+        lr=lr,
+    )
+
+
+def linear_factor(step: int, total: int, warmup_share: float) -> float:
+    """Return the factor of the learning rate at `step`: up over the warm-up, then down to 0."""
+    warmup = max(1, round(total * warmup_share))
+    if step < warmup:
+        return (step + 1) / warmup
+    return max(0.0, (total - step) / max(1, total - warmup))

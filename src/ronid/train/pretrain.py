@@ -1,0 +1,140 @@
+"""Pre-training: cross-entropy on labelled rows, masked language model on all rows (Eq. 2)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ronid.config import PretrainConfig
+from ronid.encode.language_head import language_head
+from ronid.encode.rows import Rows, TokenBatch, TokenRows
+from ronid.encode.transformer import TransformerBackbone
+from ronid.losses.language_model import language_model_loss, mask_tokens
+from ronid.train.batches import cycled_batches, steps_per_epoch
+from ronid.train.loop import Stage, run_epochs, seeded
+from ronid.train.state import StageState, Training
+from ronid.train.stopping import AllEpochs, BestEpoch
+from ronid.types import IntArray, Split
+
+Batch = tuple[IntArray, IntArray, torch.Generator]
+"""Labelled rows for the cross-entropy, rows for the language model, source of the masks."""
+
+
+def pretrain(
+    training: Training, split: Split, rows: Rows, dev_rows: Rows | None, config: PretrainConfig
+) -> None:
+    """Give the encoder what labels and raw text teach, before any pseudo-label exists.
+
+    Args:
+        training: What the stages of this fit share; its encoder is trained.
+        split: The problem.
+        rows: Its training rows, prepared.
+        dev_rows: Its held-out rows, prepared, or None.
+        config: Settings.
+    """
+    if "pretrain" in training.finished or config.epochs == 0:
+        return
+    encoder = training.encoder
+    state = StageState(encoder, _heads(training, split, rows, config))
+    has_dev = dev_rows is not None and len(split.known) > 0
+    labelled = split.labelled
+    size = config.labelled_batch
+    stage = Stage(
+        name="pretrain",
+        epochs=config.epochs if has_dev else min(config.epochs, config.epochs_without_dev),
+        steps=steps_per_epoch(len(labelled), size) if len(labelled) else 20,
+        lr=config.lr,
+        stopper=BestEpoch("dev_accuracy", config.patience) if has_dev else AllEpochs(),
+    )
+
+    def batches(rng: np.random.Generator) -> Iterator[Batch]:
+        classified = cycled_batches(labelled, size, rng)
+        read = cycled_batches(np.arange(len(rows)), config.language_batch, rng)
+        noise = torch.Generator(encoder.device).manual_seed(int(rng.integers(2**62)))
+        for _ in range(stage.steps):
+            yield next(classified), next(read), noise
+
+    def step(batch: Batch) -> Mapping[str, Tensor]:
+        classified, read, noise = batch
+        losses: dict[str, Tensor] = {}
+        if "classes" in state.heads and len(classified):
+            targets = torch.from_numpy(split.targets[classified]).to(encoder.device)
+            logits = state.heads["classes"](encoder.pooled(rows, classified))
+            losses["loss_ce"] = functional.cross_entropy(logits.float(), targets)
+        if "language" in state.heads:
+            loss = _language_loss(state, rows, read, config.mask_probability, noise)
+            losses["loss_mlm"] = loss * config.language_weight
+        return {"loss": torch.stack(list(losses.values())).sum(), **losses}
+
+    def dev_accuracy(_: int) -> dict[str, Any]:
+        if dev_rows is None or not has_dev:
+            return {}
+        return {"dev_accuracy": _accuracy(training, state, dev_rows, split.dev_targets)}
+
+    run_epochs(training, stage, state, batches, step, after_epoch=dev_accuracy)
+    training.finish("pretrain")
+
+
+def _heads(
+    training: Training, split: Split, rows: Rows, config: PretrainConfig
+) -> dict[str, nn.Module]:
+    """Return the heads this stage trains: known classes where there are any, masked words."""
+    encoder = training.encoder
+    heads: dict[str, nn.Module] = {}
+    with seeded(encoder.device, training.seed, "pretrain heads"):
+        if split.known:
+            linear = nn.Linear(encoder.dim, len(split.known))
+            heads["classes"] = nn.Sequential(nn.Dropout(config.head_dropout), linear)
+        if config.language_weight and isinstance(rows, TokenRows):
+            assert isinstance(encoder.backbone, TransformerBackbone)
+            heads["language"] = language_head(encoder.backbone)
+    return {name: head.to(encoder.device).requires_grad_(True) for name, head in heads.items()}
+
+
+def _language_loss(
+    state: StageState, rows: Rows, index: IntArray, probability: float, noise: torch.Generator
+) -> Tensor:
+    """Return the second term of Eq. 2 for the rows `index`.
+
+    Masked inputs run all layers, the frozen ones without gradient.
+    """
+    backbone = state.encoder.backbone
+    assert isinstance(rows, TokenRows)
+    assert isinstance(backbone, TransformerBackbone)
+    batch = rows.batch(index, backbone.device)
+    tokenizer = backbone.tokenizer
+    special = torch.isin(batch.ids, torch.tensor(tokenizer.all_special_ids, device=backbone.device))
+    masked, labels = mask_tokens(
+        batch.ids,
+        special | (batch.mask == 0),
+        mask_id=tokenizer.mask_token_id,
+        vocab_size=len(tokenizer),
+        generator=noise,
+        probability=probability,
+    )
+    hidden = backbone.hidden_states(TokenBatch(masked, batch.mask, None))
+    chosen = labels != -100
+    with backbone.autocast():
+        logits = state.heads["language"](
+            hidden[chosen]
+        )  # (m, v): only masked tokens reach the large matrix
+    return language_model_loss(logits, labels[chosen])
+
+
+@torch.no_grad()
+def _accuracy(
+    training: Training, state: StageState, dev_rows: Rows, dev_targets: IntArray
+) -> float:
+    """Return the share, in percent, of held-out rows whose known intent is recognised."""
+    encoder, head = training.encoder, state.heads["classes"]
+    encoder.train(False)
+    head.train(False)
+    right = 0
+    for start in range(0, len(dev_rows), 512):
+        index = np.arange(start, min(start + 512, len(dev_rows)))
+        predicted = head(encoder.pooled(dev_rows, index)).argmax(-1).cpu().numpy()
+        right += int((predicted == dev_targets[index]).sum())
+    return 100.0 * right / len(dev_rows)

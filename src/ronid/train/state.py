@@ -1,0 +1,130 @@
+"""What training changes: kept in one place, so that it can be saved and put back exactly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ronid.config import OptimiserConfig
+from ronid.encode.encoder import Encoder
+from ronid.progress import Progress, Silent
+from ronid.train.checkpoint import Checkpoint, Saved
+
+
+@dataclass
+class StageState:
+    """The changing parts of one stage.
+
+    Args:
+        encoder: Trained in every stage.
+        heads: Further modules trained in this stage, by name.
+        tensors: Tensors the stage replaces as it goes, such as prototypes.
+        scalars: Counters.
+    """
+
+    encoder: Encoder
+    heads: dict[str, nn.Module] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    scalars: dict[str, Any] = field(default_factory=dict)
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return all trained weights by name."""
+        weights = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
+        for head, module in self.heads.items():
+            weights |= {f"{head}/{n}": p for n, p in module.named_parameters() if p.requires_grad}
+        return weights
+
+
+@dataclass
+class Training:
+    """What the stages of one fit share.
+
+    Args:
+        encoder: The encoder being trained.
+        seed: Run seed.
+        optimiser: Settings of the optimiser.
+        progress: Told about every stage and step.
+        checkpoint: Where the fit in progress is kept, or None.
+        history: One row per finished epoch.
+        finished: Names of the stages that are over.
+    """
+
+    encoder: Encoder
+    seed: int = 0
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    progress: Progress = field(default_factory=Silent)
+    checkpoint: Checkpoint | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    finished: list[str] = field(default_factory=list)
+    _saved: Saved | None = None
+
+    def restore(self) -> None:
+        """Take up what the checkpoint holds: finished stages, history and the encoder."""
+        self._saved = self.checkpoint.load() if self.checkpoint else None
+        if self._saved is None:
+            return
+        self.history[:] = self._saved.values["history"]
+        self.finished[:] = self._saved.values["finished"]
+        self.encoder.load_trained(_under("encoder", self._saved.tensors))
+
+    def begin(self, stage: str, state: StageState, optimiser: torch.optim.Optimizer) -> int:
+        """Return the epoch at which `stage` goes on, its state put back where one was saved."""
+        saved = self._saved
+        if saved is None or saved.values["stage"] != stage:
+            return 0
+        for name, weight in state.weights().items():
+            with torch.no_grad():
+                weight.copy_(saved.tensors[name])
+        device = state.encoder.device
+        state.tensors |= {n: t.to(device) for n, t in _under("state", saved.tensors).items()}
+        state.scalars |= saved.values["scalars"]
+        _load_optimiser(optimiser, _under("optimiser", saved.tensors))
+        return int(saved.values["epoch"])
+
+    def keep(
+        self, stage: str, epoch: int, state: StageState, optimiser: torch.optim.Optimizer
+    ) -> None:
+        """Write a checkpoint of `stage` after `epoch` finished epochs."""
+        if self.checkpoint is None:
+            return
+        tensors = state.weights()
+        tensors |= {f"state/{n}": t for n, t in state.tensors.items()}
+        tensors |= {f"optimiser/{n}": t for n, t in _optimiser_tensors(optimiser).items()}
+        self._write(tensors, {"stage": stage, "epoch": epoch, "scalars": state.scalars})
+
+    def finish(self, stage: str) -> None:
+        """Note that `stage` is over and write a checkpoint of the encoder alone."""
+        self.finished.append(stage)
+        self._saved = None
+        if self.checkpoint is not None:
+            tensors = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
+            self._write(tensors, {"stage": "", "epoch": 0, "scalars": {}})
+
+    def _write(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        assert self.checkpoint is not None
+        self.checkpoint.save(
+            tensors, {**values, "history": self.history, "finished": self.finished}
+        )
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors named `prefix/...`, without the prefix."""
+    start = f"{prefix}/"
+    return {n.removeprefix(start): t for n, t in tensors.items() if n.startswith(start)}
+
+
+def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return the moments and step counts by position of the weight."""
+    state = optimiser.state_dict()["state"]
+    return {f"{i}/{key}": torch.as_tensor(v) for i, d in state.items() for key, v in d.items()}
+
+
+def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put back what `_optimiser_tensors` returned."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        position, key = name.split("/")
+        state.setdefault(int(position), {})[key] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

@@ -1,0 +1,86 @@
+"""When to stop a stage; counters live in the stage's state, so that a resumed run agrees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from ronid.train.state import StageState
+
+
+class Stopper(Protocol):
+    """Looks at each finished epoch and says whether it was the last."""
+
+    def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
+        """Return True to end the stage after this epoch."""
+
+    def finish(self, state: StageState) -> None:
+        """The stage is over."""
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """Stop when a figure has not risen for a while, and go back to the weights of the best epoch.
+
+    Args:
+        figure: Key of the epoch's row; an epoch without it counts as neither.
+        patience: Epochs to wait for a better one.
+    """
+
+    figure: str
+    patience: int
+
+    def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
+        """Keep the weights of a better epoch, or count the wait."""
+        if self.figure not in row:
+            return False
+        if row[self.figure] > state.scalars.get("best", float("-inf")):
+            state.scalars |= {"best": float(row[self.figure]), "wait": 0}
+            for name, weight in state.weights().items():
+                state.tensors[f"best/{name}"] = weight.detach().clone()
+            return False
+        state.scalars["wait"] = state.scalars.get("wait", 0) + 1
+        return bool(state.scalars["wait"] >= self.patience)
+
+    @torch.no_grad()
+    def finish(self, state: StageState) -> None:
+        """Restore the best weights, whether or not the wait ran out."""
+        for name, weight in state.weights().items():
+            best = state.tensors.get(f"best/{name}")
+            if best is not None:
+                weight.copy_(best)
+
+
+@dataclass(frozen=True)
+class SettledLabels:
+    """Stop when hardly any pseudo-label changes any more.
+
+    Args:
+        change: Share of changed pseudo-labels below which an epoch counts as settled.
+        patience: Settled epochs in a row that end the stage.
+    """
+
+    change: float
+    patience: int
+
+    def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
+        """Count settled epochs."""
+        settled = row.get("changed", 1.0) < self.change
+        state.scalars["settled"] = state.scalars.get("settled", 0) + 1 if settled else 0
+        return bool(state.scalars["settled"] >= self.patience)
+
+    def finish(self, state: StageState) -> None:
+        """Nothing to put back."""
+
+
+@dataclass(frozen=True)
+class AllEpochs:
+    """Never stop early."""
+
+    def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
+        """Go on."""
+        return False
+
+    def finish(self, state: StageState) -> None:
+        """Nothing to put back."""

@@ -1,0 +1,215 @@
+"""The nouns of the data flow; every stage is a function from one of them to the next.
+
+    Corpus -> Split -> (encoder) -> Assignment, once per epoch -> Discovery -> Intents
+
+All of them are frozen dataclasses over numpy arrays: none needs torch, so that a result can be
+read, named and shown on a machine that could not have trained it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float32]
+
+UNLABELLED = -1
+"""Target of an utterance whose intent is not given."""
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """What reading found and did.
+
+    Args:
+        rows_read: Data rows in the source, header not counted.
+        rows_kept: Rows that became utterances.
+        empties_dropped: Rows without text.
+        duplicates: Utterances that repeat an earlier one (kept: predictions stay row by row).
+        over_long: Utterances of more than `over_long_words` words; the encoder may cut them.
+        over_long_words: The bound behind `over_long`.
+        label_counts: Labelled utterances per intent, largest first.
+        messages: Choices made for the user, such as guessed columns; one line each.
+    """
+
+    rows_read: int
+    rows_kept: int
+    empties_dropped: int = 0
+    duplicates: int = 0
+    over_long: int = 0
+    over_long_words: int = 100
+    label_counts: Mapping[str, int] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+
+    @property
+    def labelled(self) -> int:
+        """Number of labelled utterances."""
+        return sum(self.label_counts.values())
+
+    @property
+    def used_once(self) -> tuple[str, ...]:
+        """Labels carried by one utterance only."""
+        return tuple(label for label, count in self.label_counts.items() if count == 1)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Utterances, and the intents of those that are labelled.
+
+    Args:
+        texts: n utterances; empty strings where only `embeddings` are known.
+        labels: n intent names, None where unlabelled.
+        ids: n identifiers of the source, or None.
+        truth: n true intent names for diagnostics only, or None; never used in training.
+        embeddings: (n, d) vectors given by the user instead of text, or None.
+        report: What reading found.
+    """
+
+    texts: list[str]
+    labels: list[str | None]
+    report: DataReport
+    ids: list[str] | None = None
+    truth: list[str | None] | None = None
+    embeddings: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of the intents that carry labels, sorted."""
+        return tuple(sorted({label for label in self.labels if label is not None}))
+
+
+@dataclass(frozen=True)
+class Split:
+    """One discovery problem: all a method may look at.
+
+    Args:
+        texts: n training utterances.
+        targets: (n,) index into `known`, or UNLABELLED.
+        known: M names of the known intents; known intents are always 0..M-1.
+        n_intents: K, known and new together.
+        dev_texts: Held-out utterances of known intents, for early stopping only.
+        dev_targets: Their targets.
+        embeddings: (n, d) vectors given instead of text, or None.
+        dev_embeddings: The same for the held-out utterances.
+        truth: (n,) true classes for diagnostics only, UNLABELLED where unknown, or None.
+    """
+
+    texts: Sequence[str]
+    targets: IntArray
+    known: tuple[str, ...]
+    n_intents: int
+    dev_texts: Sequence[str] = ()
+    dev_targets: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    embeddings: FloatArray | None = None
+    dev_embeddings: FloatArray | None = None
+    truth: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def labelled(self) -> IntArray:
+        """Rows with a given intent."""
+        return np.flatnonzero(self.targets != UNLABELLED)
+
+    @property
+    def unlabelled(self) -> IntArray:
+        """Rows without a given intent."""
+        return np.flatnonzero(self.targets == UNLABELLED)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Outcome of one E-step.
+
+    Args:
+        labels: (n,) intent of every training row; labelled rows keep theirs.
+        prior: (k,) class prior after the step.
+        iterations: Solver iterations.
+        residual: L1 distance of the plan's class marginal from the one asked for.
+        converged: Whether the residual is below the tolerance.
+    """
+
+    labels: IntArray
+    prior: NDArray[np.float64]
+    iterations: int = 0
+    residual: float = 0.0
+    converged: bool = True
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a method found.
+
+    Args:
+        labels: (n,) intent of every training row.
+        confidence: (n,) probability of that intent.
+        embeddings: (n, d) unit vectors of the trained encoder.
+        prototypes: (k, d) unit vectors, one per intent; known intents first.
+        prior: (k,) estimated share of each intent.
+        temperature: Softmax temperature that turns cosines into probabilities.
+        known: Names of the known intents, in prototype order.
+        history: One mapping per epoch: stage, epoch, losses and diagnostics.
+    """
+
+    labels: IntArray
+    confidence: FloatArray
+    embeddings: FloatArray
+    prototypes: FloatArray
+    prior: NDArray[np.float64]
+    temperature: float
+    known: tuple[str, ...]
+    history: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def n_intents(self) -> int:
+        """Number of intents, known and new."""
+        return len(self.prototypes)
+
+
+@dataclass(frozen=True)
+class Intent:
+    """One intent as people see it.
+
+    Args:
+        index: Position among the prototypes.
+        name: Unique readable name; that of the user for a known intent.
+        known: Whether the user had labelled it.
+        size: Utterances assigned to it.
+        share: `size` over all utterances.
+        prior: Estimated share from the moving class prior.
+        confidence: Mean probability of its utterances.
+        keyphrases: Words and phrases typical of it, strongest first.
+        exemplars: Its most central utterances.
+    """
+
+    index: int
+    name: str
+    known: bool
+    size: int
+    share: float
+    prior: float
+    confidence: float
+    keyphrases: tuple[str, ...] = ()
+    exemplars: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Agreement of predicted intents with the truth, in percent.
+
+    `acc`, `known_acc` and `novel_acc` come from one Hungarian matching over all rows.
+    """
+
+    nmi: float
+    ari: float
+    acc: float
+    known_acc: float
+    novel_acc: float
+    h_score: float

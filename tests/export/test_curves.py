@@ -1,0 +1,44 @@
+import math
+
+from ronid.export.curves import curves
+
+HISTORY = [
+    {"stage": "pretrain", "epoch": 1, "loss": 2.0, "loss_ce": 1.5, "loss_mlm": 0.5, "lr": 1e-4},
+    {"stage": "pretrain", "epoch": 2, "loss": 1.0, "loss_ce": 0.8, "dev_accuracy": 71.5},
+    {"stage": "em", "epoch": 1, "loss": 3.0, "changed": 0.125, "prior_entropy": 0.98},
+    {"stage": "em", "epoch": 2, "loss": math.nan, "changed": None, "accuracy": 70.0},
+]
+
+
+def test_each_stage_gets_the_charts_it_has_numbers_for() -> None:
+    assert [chart.title for chart in curves(HISTORY)] == [
+        "Pre-training: loss",
+        "Pre-training: held-out accuracy",
+        "EM rounds: loss",
+        "EM rounds: pseudo-labels changed",
+        "EM rounds: entropy of the class prior",
+        "EM rounds: accuracy",
+    ]
+
+
+def test_points_pair_epochs_with_finite_values_only() -> None:
+    charts = {chart.title: chart for chart in curves(HISTORY)}
+    total, labelled, masked = charts["Pre-training: loss"].series
+    assert total.points == ((1, 2.0), (2, 1.0))
+    assert (labelled.name, labelled.points) == ("labelled", ((1, 1.5), (2, 0.8)))
+    assert masked.points == ((1, 0.5),)
+    assert charts["EM rounds: loss"].series[0].points == ((1, 3.0),)
+    assert charts["EM rounds: pseudo-labels changed"].series[0].points == ((1, 12.5),)
+
+
+def test_a_total_equal_to_its_only_part_is_shown_once() -> None:
+    (chart,) = curves([{"stage": "contrast", "epoch": 0, "loss": 1.0, "loss_intra": 1.0}])
+    assert [series.name for series in chart.series] == ["intra-cluster"]
+
+
+def test_odd_histories_do_no_harm() -> None:
+    assert curves([]) == ()
+    assert curves([{"stage": "em", "epoch": 1, "note": "text", "other": 3}]) == ()
+    (chart,) = curves([{"loss": 1.0}, {"loss": 0.5}])
+    assert chart.title == "Training: loss"
+    assert chart.series[0].points == ((0, 1.0), (1, 0.5))

@@ -1,0 +1,126 @@
+"""Masking of tokens and the loss of predicting them."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ronid.losses.language_model import language_model_loss, mask_tokens, replace_tokens
+
+MASK_ID, VOCAB = 4, 1000
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def batch(rows: int, length: int) -> tuple[Tensor, Tensor]:
+    ids = torch.randint(10, VOCAB, (rows, length), generator=seeded(1))
+    special = torch.zeros(rows, length, dtype=torch.bool)
+    special[:, 0] = special[:, -2:] = True
+    ids[special] = 2
+    return ids, special
+
+
+def test_shares_are_fifteen_percent_and_eighty_ten_ten() -> None:
+    ids, special = batch(400, 103)
+    masked, labels = mask_tokens(
+        ids, special, mask_id=MASK_ID, vocab_size=VOCAB, generator=seeded()
+    )
+    chosen = labels != -100
+    assert float(chosen[~special].float().mean()) == pytest.approx(0.15, abs=0.01)
+    assert float((masked[chosen] == MASK_ID).float().mean()) == pytest.approx(0.8, abs=0.02)
+    assert float((masked[chosen] == ids[chosen]).float().mean()) == pytest.approx(0.1, abs=0.02)
+    other = (masked[chosen] != MASK_ID) & (masked[chosen] != ids[chosen])
+    assert float(other.float().mean()) == pytest.approx(0.1, abs=0.02)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), probability=st.floats(0, 1))
+def test_only_chosen_tokens_change_and_special_ones_never(seed: int, probability: float) -> None:
+    ids, special = batch(4, 12)
+    before = ids.clone()
+    masked, labels = mask_tokens(
+        ids,
+        special,
+        mask_id=MASK_ID,
+        vocab_size=VOCAB,
+        generator=seeded(seed),
+        probability=probability,
+    )
+    chosen = labels != -100
+    assert ids.equal(before)
+    assert not chosen[special].any()
+    assert masked[~chosen].equal(ids[~chosen])
+    assert labels[chosen].equal(ids[chosen])
+    assert masked.dtype == labels.dtype == ids.dtype
+
+
+def test_probability_one_chooses_all_and_zero_none() -> None:
+    ids, special = batch(3, 9)
+    settings_ = {"mask_id": MASK_ID, "vocab_size": VOCAB}
+    _, all_labels = mask_tokens(ids, special, generator=seeded(), probability=1, **settings_)
+    assert (all_labels != -100).equal(~special)
+    masked, none = mask_tokens(ids, special, generator=seeded(), probability=0, **settings_)
+    assert (none == -100).all()
+    assert masked.equal(ids)
+
+
+def test_same_seed_gives_the_same_masks() -> None:
+    ids, special = batch(3, 30)
+    settings_ = {"mask_id": MASK_ID, "vocab_size": VOCAB}
+    first, _ = mask_tokens(ids, special, generator=seeded(3), **settings_)
+    second, _ = mask_tokens(ids, special, generator=seeded(3), **settings_)
+    assert first.equal(second)
+
+
+def test_replacement_touches_a_quarter_of_plain_tokens() -> None:
+    ids, special = batch(300, 53)
+    replaced = replace_tokens(ids, special, vocab_size=VOCAB, generator=seeded())
+    assert replaced[special].equal(ids[special])
+    share = float((replaced != ids)[~special].float().mean())
+    assert share == pytest.approx(0.25, abs=0.01)
+    assert int(replaced.max()) < VOCAB
+
+
+def test_loss_equals_a_loop_over_hidden_tokens() -> None:
+    logits = torch.randn(2, 3, 7, generator=seeded(), dtype=torch.float64)
+    labels = torch.tensor([[1, -100, 6], [-100, -100, 0]])
+    losses = []
+    for i in range(2):
+        for j in range(3):
+            if labels[i, j] != -100:
+                exponentials = [math.exp(float(x)) for x in logits[i, j]]
+                losses.append(-math.log(exponentials[int(labels[i, j])] / sum(exponentials)))
+    expected = sum(losses) / len(losses)
+    assert float(language_model_loss(logits, labels)) == pytest.approx(expected)
+    flat = language_model_loss(logits.reshape(-1, 7), labels.reshape(-1))
+    assert float(flat) == pytest.approx(expected)
+
+
+def test_golden_loss() -> None:
+    loss = language_model_loss(torch.zeros(1, 2, 8), torch.tensor([[3, -100]]))
+    assert float(loss) == pytest.approx(math.log(8))
+
+
+def test_no_hidden_token_costs_nothing() -> None:
+    logits = torch.randn(2, 3, 7, requires_grad=True)
+    loss = language_model_loss(logits, torch.full((2, 3), -100))
+    loss.backward()
+    assert float(loss) == 0
+    assert logits.grad is not None
+    assert (logits.grad == 0).all()
+
+
+def test_loss_of_half_precision_is_float32() -> None:
+    loss = language_model_loss(torch.randn(1, 2, 8).bfloat16(), torch.tensor([[3, 1]]))
+    assert loss.dtype == torch.float32
+
+
+def test_gradient_is_that_of_finite_differences() -> None:
+    logits = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([[1, -100, 3], [-100, 2, 0]])
+    assert torch.autograd.gradcheck(lambda x: language_model_loss(x, labels), logits)

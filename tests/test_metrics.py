@@ -1,0 +1,133 @@
+"""Scores against plain enumeration and hand-made cases."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ronid.metrics import clustering_accuracy, h_score, hungarian_map, normalised_entropy, score
+
+labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
+
+
+def best_of_all_maps(truth: list[int], predicted: list[int]) -> float:
+    best = 0
+    for target in permutations(range(4)):
+        best = max(best, sum(target[p] == t for t, p in zip(truth, predicted, strict=True)))
+    return 100 * best / len(truth)
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels)
+def test_accuracy_is_the_best_of_all_maps(pairs: list[tuple[int, int]]) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    assert clustering_accuracy(truth, predicted) == pytest.approx(
+        best_of_all_maps(truth, predicted)
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels, st.permutations(range(4)))
+def test_names_of_clusters_do_not_matter(pairs: list[tuple[int, int]], renaming: list[int]) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    renamed = [renaming[p] + 100 for p in predicted]
+    first, second = score(truth, predicted, 2), score(truth, renamed, 2)
+    assert (first.nmi, first.ari, first.acc) == pytest.approx((second.nmi, second.ari, second.acc))
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels)
+def test_known_and_novel_accuracy_add_up_to_the_whole(pairs: list[tuple[int, int]]) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    found = score(truth, predicted, 2)
+    known = sum(t < 2 for t in truth)
+    parts = [(known, found.known_acc), (len(truth) - known, found.novel_acc)]
+    hits = sum(count * acc for count, acc in parts if count)
+    assert hits / len(truth) == pytest.approx(found.acc)
+
+
+def test_perfect_clusters_score_hundred() -> None:
+    found = score([0, 0, 1, 2, 2], [7, 7, 3, 0, 0], known=2)
+    assert (found.nmi, found.ari, found.acc) == pytest.approx((100, 100, 100))
+    assert (found.known_acc, found.novel_acc, found.h_score) == pytest.approx((100, 100, 100))
+
+
+def test_golden_scores() -> None:
+    truth = [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
+    predicted = [5, 5, 4, 4, 4, 4, 6, 6, 6, 5]
+    found = score(truth, predicted, known={0, 1})
+    assert found.acc == pytest.approx(80)
+    assert found.known_acc == pytest.approx(100 * 5 / 6)
+    assert found.novel_acc == pytest.approx(75)
+    assert found.h_score == pytest.approx(2 * (500 / 6) * 75 / (500 / 6 + 75))
+    # Pairs together in both 3 + 3 + 1; in truth 12, in predicted 12; of 45 in all.
+    expected = 12 * 12 / 45
+    assert found.ari == pytest.approx(100 * (7 - expected) / (12 - expected))
+
+
+def test_nmi_is_over_the_arithmetic_mean_of_entropies() -> None:
+    found = score([0, 0, 1, 1], [0, 0, 0, 1], known=1)
+    truth_entropy, cluster_entropy = math.log(2), -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    joint = -(0.5 * math.log(0.5) + 2 * 0.25 * math.log(0.25))
+    mutual = truth_entropy + cluster_entropy - joint
+    assert found.nmi == pytest.approx(100 * mutual / ((truth_entropy + cluster_entropy) / 2))
+
+
+def test_one_matching_serves_known_and_novel() -> None:
+    # Alone, the novel rows would be all right; cluster 0 belongs to the known class, though.
+    found = score([0, 0, 0, 1, 1], [0, 0, 0, 0, 0], known=1)
+    assert (found.known_acc, found.novel_acc, found.h_score) == (100, 0, 0)
+
+
+def test_surplus_clusters_are_errors() -> None:
+    assert clustering_accuracy([0, 0, 0, 1, 1], [0, 0, 2, 1, 3]) == pytest.approx(60)
+    assert set(hungarian_map([0, 0, 0, 1, 1], [0, 0, 2, 1, 3]).values()) == {0, 1}
+
+
+def test_missing_clusters_leave_classes_unmatched() -> None:
+    assert clustering_accuracy([0, 0, 1, 2], [5, 5, 5, 5]) == pytest.approx(50)
+    assert hungarian_map([0, 0, 1, 2], [5, 5, 5, 5]) == {5: 0}
+
+
+def test_rows_without_truth_are_ignored() -> None:
+    assert score([0, 1, -1, -1], [1, 0, 1, 0], 1) == score([0, 1], [1, 0], 1)
+    with pytest.raises(ValueError, match="nothing to score"):
+        clustering_accuracy([-1, -1], [0, 1])
+
+
+def test_scores_of_an_absent_kind_are_not_a_number() -> None:
+    found = score([0, 1], [0, 1], known=2)
+    assert found.known_acc == 100
+    assert math.isnan(found.novel_acc)
+    assert math.isnan(found.h_score)
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        score([0, 1], [0], 1)
+
+
+def test_h_score_is_the_harmonic_mean() -> None:
+    assert h_score(0, 0) == 0
+    assert h_score(80, 40) == pytest.approx(3200 / 60)
+
+
+def test_entropy_of_priors() -> None:
+    assert normalised_entropy(np.full(7, 1 / 7)) == pytest.approx(1)
+    assert normalised_entropy([1.0, 0.0, 0.0]) == 0
+    assert normalised_entropy([3.0]) == 1
+    assert normalised_entropy([0.25, 0.75]) == pytest.approx(0.8112781)
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=2, max_size=10))
+def test_entropy_lies_between_zero_and_one(prior: list[float]) -> None:
+    assert 0 <= normalised_entropy(prior) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("prior", [[], [0.0, 0.0], [-1.0, 2.0], [math.nan, 1.0]])
+def test_impossible_priors_are_refused(prior: list[float]) -> None:
+    with pytest.raises(ValueError, match="prior"):
+        normalised_entropy(prior)
