@@ -59,6 +59,7 @@ def test_golden_scores() -> None:
     truth = [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
     predicted = [5, 5, 4, 4, 4, 4, 6, 6, 6, 5]
     found = score(truth, predicted, known={0, 1})
+    assert found == score(truth, predicted, known=np.int64(2))
     assert found.acc == pytest.approx(80)
     assert found.known_acc == pytest.approx(100 * 5 / 6)
     assert found.novel_acc == pytest.approx(75)

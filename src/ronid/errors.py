@@ -2,7 +2,7 @@
 
 
 class RonidError(Exception):
-    """Base of every error a user can cause or meet; the command line prints it without traceback."""
+    """Base of every error a user can cause or meet; the command line prints it as one line."""
 
     exit_code = 1
 

@@ -1,10 +1,13 @@
 """Small JSON files of run and model folders: one format version, one way to read and write."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ronid.errors import DataError
+from ronid.types import Intent
 
 FORMAT_VERSION = 1
 
@@ -32,3 +35,20 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, values: Any) -> None:
     """Write JSON for people and programs: indented, Unicode as it is."""
     path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_intents(folder: Path, intents: Sequence[Intent]) -> None:
+    """Write the intents of a model folder."""
+    rows = [asdict(intent) for intent in intents]
+    write_json(folder / "intents.json", {"format_version": FORMAT_VERSION, "intents": rows})
+
+
+def read_intents(folder: Path) -> tuple[Intent, ...]:
+    """Read what `write_intents` wrote."""
+    rows = read_json(folder / "intents.json")["intents"]
+    return tuple(
+        Intent(
+            **{**row, "keyphrases": tuple(row["keyphrases"]), "exemplars": tuple(row["exemplars"])}
+        )
+        for row in rows
+    )

@@ -36,7 +36,7 @@ def score(truth: ArrayLike, predicted: ArrayLike, known: Collection[int] | int) 
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     truth, predicted = _checked(truth, predicted)
-    known_classes = list(range(known)) if isinstance(known, int) else list(known)
+    known_classes = list(known) if isinstance(known, Collection) else list(range(known))
     hits = _hits(truth, predicted)
     is_known = np.isin(truth, known_classes)
     known_acc, novel_acc = _percent(hits[is_known]), _percent(hits[~is_known])

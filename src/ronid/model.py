@@ -1,9 +1,7 @@
 """A fitted model: encoder, prototypes and named intents; predicts, saves and loads."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +11,11 @@ from ronid.config import RoNIDConfig, from_toml, to_dict, to_toml
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, build_encoder
 from ronid.errors import RonidError
-from ronid.files import FORMAT_VERSION, read_json, write_json
+from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
 from ronid.methods.ronid import predict
 from ronid.progress import Progress
 from ronid.train.optim import choose_device
-from ronid.types import FloatArray, Intent, IntArray
+from ronid.types import FloatArray, IntArray, Intent
 from ronid.version import __version__
 
 
@@ -105,10 +103,7 @@ class IntentModel:
             "given_dim": None if reads_text else self.encoder.dim,
         }
         write_json(folder / "model.json", about)
-        write_json(
-            folder / "intents.json",
-            {"format_version": FORMAT_VERSION, "intents": [asdict(i) for i in self.intents]},
-        )
+        write_intents(folder, self.intents)
 
 
 def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -> IntentModel:
@@ -146,13 +141,4 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         temperature=about["temperature"],
         intents=read_intents(folder),
         seed=about["seed"],
-    )
-
-
-def read_intents(folder: Path) -> tuple[Intent, ...]:
-    """Return the intents of a model folder."""
-    rows: Sequence[dict[str, Any]] = read_json(folder / "intents.json")["intents"]
-    return tuple(
-        Intent(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
-        for row in rows
     )

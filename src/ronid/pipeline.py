@@ -7,8 +7,10 @@ is written before the work starts, and what it found when the work is done.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from ronid.config import RoNIDConfig
 from ronid.data.splits import split_corpus
@@ -16,7 +18,7 @@ from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
 from ronid.export.card import write_card
 from ronid.export.projection import project
-from ronid.export.report import report_of_run
+from ronid.export.run_report import report_of_run
 from ronid.methods import ronid
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
@@ -36,7 +38,7 @@ class Found:
     discovery: Discovery
 
 
-def discover(
+def discover(  # noqa: PLR0913 - the one front door: what, how, and where to keep it
     corpus: Corpus,
     n_intents: int,
     config: RoNIDConfig,
@@ -75,7 +77,7 @@ def discover(
     training = Training(encoder, seed, config.optimiser, progress, checkpoint)
     training.restore()
 
-    discovery = ronid.fit(split, config, training)
+    discovery = _keep_given(ronid.fit(split, config, training), corpus)
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -87,6 +89,13 @@ def discover(
         seed=seed,
     )
     return Found(model, discovery)
+
+
+def _keep_given(discovery: Discovery, corpus: Corpus) -> Discovery:
+    """Write every given label over what was found, those held out for early stopping too."""
+    index = {name: i for i, name in enumerate(discovery.known)}
+    given = np.array([-1 if name is None else index[name] for name in corpus.labels], np.int64)
+    return replace(discovery, labels=np.where(given >= 0, given, discovery.labels))
 
 
 def fit_run(

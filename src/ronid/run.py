@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from ronid.config import RoNIDConfig, from_toml, to_dict, to_toml
 from ronid.errors import DataError, UsageError
-from ronid.files import FORMAT_VERSION, read_json, write_json
+from ronid.files import FORMAT_VERSION, read_intents, read_json, write_json
 from ronid.metrics import score
 from ronid.types import UNLABELLED, Corpus, DataReport, Discovery, FloatArray, Intent, Scores
 from ronid.version import __version__
@@ -164,6 +164,10 @@ class RunFolder:
                 f"run '{self.path}' is not finished; finish it with: ronid fit --resume {self.path}"
             )
         return pq.read_table(path)
+
+    def intents(self) -> tuple[Intent, ...]:
+        """Return the intents found."""
+        return read_intents(self.path)
 
     def history(self) -> list[dict[str, Any]]:
         """Return one mapping per epoch."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from torch import Tensor
 
-from ronid.assign.kmeans import class_means, kmeans
+from ronid.assign.kmeans import best_of, class_means, kmeans
 from ronid.assign.semisup_kmeans import semisup_kmeans
 
 
@@ -72,11 +72,11 @@ def test_golden_clusters() -> None:
 
 
 def test_an_empty_novel_cluster_restarts_at_an_unlabelled_point() -> None:
-    points = torch.tensor([[0.0], [50.0], [0.0], [0.0], [1.0]])
-    targets = torch.tensor([0, 0, -1, -1, -1])  # the far point is labelled
-    found = semisup_kmeans(points, targets, 2, generator=seeded())
-    assert found.labels[1] == 0
-    assert (found.labels[2:] == 1).any()
+    points = torch.tensor([[0.0], [50.0], [0.0], [0.0], [5.0]])
+    targets = torch.tensor([0, 0, -1, -1, -1])  # the farthest point is labelled
+    start = torch.tensor([[[0.0], [1000.0]]])  # nothing is nearest to the second
+    found = best_of(points, start, 100, 0.0, given=targets)
+    assert found.labels.tolist() == [0, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

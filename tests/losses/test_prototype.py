@@ -25,13 +25,14 @@ def units(rows: int, d: int = 5, seed: int = 0) -> Tensor:
 def naive_update(mu: Tensor, s: Tensor, labels: list[int], momentum: float) -> Tensor:
     """For each class, momentum once per item on the old prototype, the rest on the mean."""
     rows = []
-    for c, old in enumerate(mu):
+    for c in range(len(mu)):
+        prototype = mu[c]
         items = [s[i] for i, label in enumerate(labels) if label == c]
         if items:
             weight = momentum ** len(items)
-            old = weight * old + (1 - weight) * sum(items) / len(items)
-            old = old / old.norm()
-        rows.append(old)
+            moved = weight * prototype + (1 - weight) * sum(items) / len(items)
+            prototype = moved / moved.norm()
+        rows.append(prototype)
     return torch.stack(rows)
 
 

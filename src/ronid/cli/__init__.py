@@ -1,0 +1,52 @@
+"""The `ronid` command: one file per verb, one place that turns errors into one line."""
+
+import os
+import sys
+import warnings
+
+
+def main() -> None:
+    """Run the command line; bad input ends with one line and exit code 2."""
+    from ronid.cli.app import app
+    from ronid.cli.console import error, show_warning
+    from ronid.errors import RonidError
+
+    warnings.showwarning = show_warning
+    try:
+        app(standalone_mode=False)
+    except RonidError as problem:
+        error(str(problem))
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        error("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output, such as `head`, has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as problem:
+        code = _click_exit(problem)
+        if code is not None:
+            sys.exit(code)
+        if os.environ.get("RONID_DEBUG"):
+            raise
+        text = str(problem).strip().splitlines()
+        error(
+            f"unexpected {type(problem).__name__}: {text[0] if text else 'no message'}; "
+            "set RONID_DEBUG=1 to see where, and please report it"
+        )
+        sys.exit(1)
+
+
+def _click_exit(problem: Exception) -> int | None:
+    """Return the exit code of an error of the option parser, after showing it."""
+    if problem.__class__.__name__ in {"Exit", "Abort"}:
+        return int(getattr(problem, "exit_code", 1))
+    if hasattr(problem, "format_message") and hasattr(problem, "exit_code"):
+        from ronid.cli.console import error
+
+        context = getattr(problem, "ctx", None)
+        where = f" (see: {context.command_path} --help)" if context is not None else ""
+        error(f"{problem.format_message()}{where}")
+        return int(problem.exit_code)
+    return None

@@ -240,12 +240,11 @@ class TransformerBackbone(nn.Module):
 
     def _frozen_key(self, rows: TokenRows, dtype: torch.dtype) -> str:
         """Key of the frozen output: the tokens, the frozen weights, and how it is stored."""
-        frozen = self.layers[: self.frozen_layers]
         upper = {id(p) for layer in self._upper for p in layer.parameters()}
         weights = [p for p in self.model.parameters() if id(p) not in upper]
         return content_key(
             [
-                f"{len(frozen)} {self.trainable_layers == 0} {dtype} {self.model.config.model_type}",
+                f"{self.model.config.model_type} {self.frozen_layers}/{len(self.layers)} {dtype}",
                 rows.starts.tobytes(),
                 rows.ids.cpu().numpy().tobytes(),
                 *(p.detach().cpu().numpy().tobytes() for p in weights),

@@ -1,0 +1,1 @@
+"""Training: one loop, and the stages that several methods share."""

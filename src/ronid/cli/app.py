@@ -1,0 +1,44 @@
+"""The command line's table of contents."""
+
+from typing import Annotated
+
+import typer
+
+from ronid.cli import data
+from ronid.cli.demo import demo
+from ronid.cli.evaluate import evaluate
+from ronid.cli.fit import fit
+from ronid.cli.predict import predict
+from ronid.cli.report import report
+from ronid.version import __version__
+
+app = typer.Typer(
+    name="ronid",
+    help="New intent discovery: from a file of utterances to named intents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ronid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _ronid(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """New intent discovery: from a file of utterances to named intents."""
+
+
+app.command()(demo)
+app.command()(fit)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(report)
+app.add_typer(data.app, name="data")

@@ -1,0 +1,146 @@
+"""`ronid fit`: from a file of utterances to a run folder, resumable at any moment."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ronid.cli.console import Bars, note, print_json
+from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
+from ronid.cli.tables import intents_table, run_summary
+from ronid.errors import RonidWarning, UsageError
+
+if TYPE_CHECKING:
+    from ronid.config import RoNIDConfig
+    from ronid.run import RunFolder
+    from ronid.types import Corpus
+
+
+def fit(
+    source: Annotated[
+        str | None, typer.Argument(metavar="INPUT", help="File of utterances, or - for stdin.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run; must be unused.")] = None,
+    intents: Annotated[
+        int | None, typer.Option(help="How many intents there are, known and new together.")
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    truth: Annotated[
+        str | None, typer.Option(help="Column of true intents, for diagnostics only.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Column of identifiers.")] = None,
+    dev: Annotated[
+        Path | None, typer.Option(help="File of held-out labelled utterances, for early stopping.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="fast (laptops, the default) or paper (trains a layer).")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Model folder or hub id; an embedded MiniLM by default.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same result (on CPU).")] = 0,
+    device: Device = "auto",
+    encoding: Encoding = "utf-8",
+    format: Format = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Finish an interrupted run; takes no other input.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Discover the intents of INPUT and write a run folder with report and model."""
+    if resume is not None:
+        if source is not None or out is not None:
+            raise UsageError("--resume takes only the run's folder; leave out INPUT and --out")
+        _finish(_interrupted(resume), as_json, quiet)
+        return
+    if source is None or out is None:
+        raise UsageError("say what to read and where to write: ronid fit INPUT --out RUN")
+
+    from ronid.run import Job, RunFolder, check_unused
+
+    check_unused(out)
+    settings = _settings(config, preset, encoder)
+    corpus = read_corpus(
+        source, quiet, text=text, label=label, truth=truth, id=id_column,
+        encoding=encoding, format=format,
+    )  # fmt: skip
+    held_out = None
+    if dev is not None:
+        held_out = read_corpus(str(dev), True, text=text, label=label, encoding=encoding)
+    if intents is None:
+        raise UsageError(
+            f"say how many intents there are, known and new together: --intents N "
+            f"(the labels name {len(corpus.known)})"
+        )
+    _check_before_work(corpus, intents)
+    job = Job(corpus, held_out, intents, settings, seed, device)
+    name = "standard input" if source == "-" else Path(source).name
+    _finish(RunFolder.create(out, job, name), as_json, quiet)
+
+
+def read_corpus(source: str, quiet: bool, **how: Any) -> "Corpus":
+    """Read utterances and tell what was found."""
+    from ronid.data.corpus import format_report
+    from ronid.data.readers import load
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RonidWarning)  # the report says the same with counts
+        corpus = load(source, **how)
+    if not quiet:
+        for line in format_report(corpus.report):
+            note(line)
+    return corpus
+
+
+def _settings(config: Path | None, preset: str | None, encoder: str | None) -> "RoNIDConfig":
+    """Return the recipe: the preset, a file over it, single options over both."""
+    from ronid.config import from_toml, updated
+    from ronid.config import preset as named
+
+    chosen = named(preset or "fast")
+    if config is not None:
+        chosen = from_toml(config, chosen)
+        if preset is not None and chosen.preset != preset:
+            raise UsageError(f"--preset {preset} contradicts preset '{chosen.preset}' of {config}")
+    return updated(chosen, {"encoder": {"name": encoder}}) if encoder else chosen
+
+
+def _check_before_work(corpus: "Corpus", intents: int) -> None:
+    """Refuse an impossible question before a folder is made or a model loaded."""
+    from ronid.data.splits import split_corpus
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RonidWarning)  # said again when the work begins
+        split_corpus(corpus, intents)
+
+
+def _interrupted(path: Path) -> "RunFolder":
+    """Return the unfinished run in `path`."""
+    from ronid.run import open_run
+
+    run = open_run(path)
+    if run.finished:
+        raise UsageError(f"run '{path}' is finished already; its report is {path / 'report.html'}")
+    return run
+
+
+def _finish(run: "RunFolder", as_json: bool, quiet: bool) -> None:
+    """Do the work of a run and show what it found."""
+    if not quiet:
+        note("loading the encoder")
+    from ronid.pipeline import fit_run
+
+    try:
+        fit_run(run, progress=None if quiet else Bars(), said=(lambda _: None) if quiet else note)
+    except KeyboardInterrupt:
+        note(f"\ninterrupted; nothing is lost, go on with: ronid fit --resume {run.path}")
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(run_summary(run))
+        return
+    intents_table(run)
+    note(f"report: {run.path / 'report.html'}")

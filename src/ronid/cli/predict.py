@@ -1,0 +1,98 @@
+"""`ronid predict`: the intent of one sentence, or of every row of a file."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ronid.cli.console import Bars, print_json
+from ronid.cli.fit import read_corpus
+from ronid.cli.options import AsJson, Device, EncoderFolder, Encoding, Format, Quiet, Run
+from ronid.errors import DataError, UsageError
+
+
+def predict(
+    run: Run,
+    source: Annotated[
+        str | None, typer.Argument(metavar="INPUT", help="File of utterances, or - for stdin.")
+    ] = None,
+    text: Annotated[
+        list[str] | None, typer.Option("--text", help="An utterance; may be given again.")
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="Column of the utterances in INPUT.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write .csv, .jsonl or .parquet instead of printing.")
+    ] = None,
+    encoder: EncoderFolder = None,
+    device: Device = "auto",
+    encoding: Encoding = "utf-8",
+    format: Format = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say which intent each utterance has."""
+    if (source is None) == (not text):
+        raise UsageError('give INPUT or --text "...", one of the two')
+    if out is not None and out.suffix not in _WRITERS:
+        raise UsageError(f"--out '{out}' must end in {', '.join(_WRITERS)}")
+    from ronid.run import open_run
+
+    open_run(run).assignments()  # refuses an unfinished run before anything is loaded
+    utterances = list(text or ())
+    if source is not None:
+        try:
+            utterances = read_corpus(
+                source, True, text=column, label="", encoding=encoding, format=format
+            ).texts
+        except DataError as problem:
+            raise DataError(str(problem).replace("--text", "--column")) from None
+    from ronid.model import load_model
+
+    model = load_model(run, device, encoder)
+    silent = quiet or source is None
+    answer = model.predict(utterances, None if silent else Bars())
+    rows = [
+        {"text": t, "intent": str(name), "confidence": round(float(c), 6), "known": known}
+        for t, name, c, known in zip(
+            utterances,
+            answer.names,
+            answer.confidence,
+            [model.intents[i].known for i in answer.labels],
+            strict=True,
+        )
+    ]
+    if out is not None:
+        _WRITERS[out.suffix](out, rows)
+    elif as_json:
+        print_json(rows)
+    else:
+        _write_csv(sys.stdout, rows)
+
+
+def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
+    writer = csv.DictWriter(file, fieldnames=["text", "intent", "confidence", "known"])
+    writer.writeheader()
+    writer.writerows({**row, "known": str(row["known"]).lower()} for row in rows)
+
+
+def _save_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        _write_csv(file, rows)
+
+
+def _save_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _save_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+_WRITERS = {".csv": _save_csv, ".jsonl": _save_jsonl, ".parquet": _save_parquet}

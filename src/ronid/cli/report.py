@@ -1,0 +1,27 @@
+"""`ronid report`: write the HTML report of a run anew."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ronid.cli.console import print_json
+from ronid.cli.options import AsJson, Run
+
+
+def report(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; report.html in the run by default.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the HTML report of a finished run and say where it is."""
+    from ronid.export.run_report import report_of_run
+    from ronid.run import open_run
+
+    path = report_of_run(open_run(run), out)
+    if as_json:
+        print_json({"report": str(path)})
+    else:
+        typer.echo(str(path))

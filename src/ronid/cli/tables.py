@@ -1,0 +1,46 @@
+"""Results of a run as tables for people and as plain values for programs."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from ronid.run import RunFolder
+    from ronid.types import Scores
+
+
+def run_summary(run: "RunFolder") -> dict[str, Any]:
+    """Return what a run found as plain values."""
+    return {
+        "run": str(run.path),
+        "report": str(run.path / "report.html"),
+        "scores": run.scores(),
+        "intents": [asdict(intent) for intent in run.intents()],
+    }
+
+
+def intents_table(run: "RunFolder") -> None:
+    """Print the intents, new ones first."""
+    table = Table("intent", "", "utterances", "confidence", "keyphrases", box=None, padding=(0, 2))
+    table.columns[2].justify = table.columns[3].justify = "right"
+    for intent in sorted(run.intents(), key=lambda i: (i.known, -i.size)):
+        table.add_row(
+            escape(intent.name),
+            "known" if intent.known else "new",
+            f"{intent.size:,}",
+            f"{intent.confidence:.2f}",
+            escape(", ".join(intent.keyphrases[:4])),
+        )
+    Console().print(table)
+
+
+def scores_table(scores: "Scores") -> None:
+    """Print agreement with the truth."""
+    names = {"acc": "ACC", "known_acc": "known", "novel_acc": "novel", "nmi": "NMI", "ari": "ARI"}
+    table = Table(*names.values(), "H-score", box=None, padding=(0, 2))
+    values = asdict(scores)
+    table.add_row(*(f"{values[key]:.2f}" for key in (*names, "h_score")))
+    Console().print(table)

@@ -1,0 +1,188 @@
+"""RoNID as a scikit-learn estimator: `fit(X, y)` with missing labels, then `predict`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from ronid.config import DEFAULT_ENCODER, RoNIDConfig, preset, updated
+from ronid.data.corpus import corpus_from
+from ronid.errors import UsageError
+from ronid.types import Corpus, FloatArray, Intent
+
+
+class RoNID(ClusterMixin, BaseEstimator):
+    """Recognise known intents and discover new ones.
+
+    Args:
+        n_intents: How many intents there are, known and new together.
+        encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
+        preset: `fast` (frozen encoder and adapter; for laptops) or `paper` (last layer trained).
+        settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
+        random_state: Seed; the same seed gives the same labels on CPU.
+        device: `auto`, `cpu` or `cuda`.
+
+    Attributes:
+        labels_: (n,) index into `intents_` for every utterance of `fit`.
+        intents_: What was found: name, known or new, size, exemplars, keyphrases, confidence.
+        classes_: (k,) names of the intents, in the order of `predict_proba`.
+        model_: The fitted model.
+
+    Example:
+        >>> model = RoNID(n_intents=24).fit(texts, labels)     # doctest: +SKIP
+        >>> model.predict(["the bike will not unlock"])        # doctest: +SKIP
+        array(['unlock_failed'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        n_intents: int = 8,
+        *,
+        encoder: str = DEFAULT_ENCODER,
+        preset: str = "fast",
+        settings: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        device: str = "auto",
+    ) -> None:
+        self.n_intents = n_intents
+        self.encoder = encoder
+        self.preset = preset
+        self.settings = settings
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Discover the intents of X.
+
+        Args:
+            X: n utterances (list, array, Series), or an (n, d) matrix of embeddings.
+            y: n labels; None, NaN, "" or -1 where the intent is not known.
+        """
+        from ronid.pipeline import discover
+
+        corpus = _corpus(X, y)
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31)
+        found = discover(corpus, self.n_intents, self._config(), seed=int(seed), device=self.device)
+        self.model_ = found.model
+        self.labels_ = found.discovery.labels
+        self.confidence_ = found.discovery.confidence
+        self._publish()
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.object_]:
+        """Return the intent's name for every utterance of X."""
+        return self._answer(X).names
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the (n, k) probabilities, columns as in `classes_`."""
+        return self._answer(X).probabilities
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the (n, d) unit vectors of the trained encoder."""
+        return self._fitted().transform(_inputs(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the clustering accuracy (0 to 1) on the labelled rows of X."""
+        from ronid.metrics import clustering_accuracy
+
+        truth = corpus_from(None, y, embeddings=np.zeros((len(y), 1), np.float32)).labels
+        rows = [i for i, name in enumerate(truth) if name is not None]
+        if not rows:
+            raise UsageError("no row of y has a label; score needs some")
+        # Names become numbers: known intents keep one number in truth and prediction.
+        numbers = {name: i for i, name in enumerate(self.classes_)}
+        for name in truth:
+            if name is not None:
+                numbers.setdefault(name, len(numbers))
+        predicted = self.predict(X)
+        return clustering_accuracy(
+            [numbers[str(truth[i])] for i in rows], [numbers[predicted[i]] for i in rows]
+        )
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the fitted model to a folder: safetensors, JSON, TOML and Parquet, no pickle."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = Path(folder)
+        self._fitted().save(path)
+        table = pa.table({"index": self.labels_, "confidence": self.confidence_})
+        pq.write_table(table, path / "assignments.parquet")
+        return path
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", encoder: str | None = None) -> Self:
+        """Load a model that `save` or `ronid fit` wrote.
+
+        Args:
+            folder: Its folder.
+            device: Where it will run.
+            encoder: Folder of the base encoder, if it has moved since.
+        """
+        import pyarrow.parquet as pq
+
+        from ronid.model import load_model
+
+        model = load_model(Path(folder), device, encoder)
+        loaded = cls(
+            len(model.intents),
+            encoder=model.config.encoder.name,
+            preset=model.config.preset,
+            random_state=model.seed,
+            device=device,
+        )
+        loaded.model_ = model
+        table = pq.read_table(Path(folder) / "assignments.parquet")
+        loaded.labels_ = table["index"].to_numpy()
+        loaded.confidence_ = table["confidence"].to_numpy()
+        loaded._publish()
+        return loaded
+
+    def _config(self) -> RoNIDConfig:
+        config: RoNIDConfig = updated(preset(self.preset), {"encoder": {"name": self.encoder}})
+        if self.settings:
+            config = updated(config, self.settings)
+        return config
+
+    def _publish(self) -> None:
+        self.intents_: tuple[Intent, ...] = self.model_.intents
+        self.classes_ = np.array([intent.name for intent in self.intents_], dtype=object)
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this RoNID is not fitted yet; call fit(X, y) first")
+        return self.model_
+
+    def _answer(self, X: Any) -> Any:
+        return self._fitted().predict(_inputs(X))
+
+
+def _corpus(X: Any, y: Any) -> Corpus:
+    """Return the corpus of what a user passes to `fit`."""
+    inputs = _inputs(X)
+    if isinstance(inputs, np.ndarray):
+        return corpus_from(None, y, embeddings=inputs)
+    return corpus_from(inputs, y)
+
+
+def _inputs(X: Any) -> list[str] | FloatArray:
+    """Return texts as a list, or a matrix of numbers as float32."""
+    if isinstance(X, str):
+        raise UsageError("X is one string; give a list of utterances")
+    array = X if isinstance(X, np.ndarray) else None
+    if array is None and hasattr(X, "to_numpy") and getattr(X, "ndim", 1) == 2:
+        array = X.to_numpy()
+    if array is not None and array.ndim == 2 and np.issubdtype(array.dtype, np.number):
+        return np.asarray(array, np.float32)
+    if array is not None and array.ndim == 2 and array.shape[1] == 1:
+        return [str(text) for text in array[:, 0]]
+    if array is not None and array.ndim != 1:
+        raise UsageError(f"X has shape {array.shape}; give n utterances or an (n, d) matrix")
+    return [str(text) for text in X]

@@ -1,0 +1,50 @@
+"""The card of a run: README.md in its folder, for whoever finds the folder later."""
+
+from ronid.run import RunFolder
+
+_FILES = {
+    "report.html": "the report; open it in a browser",
+    "assignments.parquet": "one row per utterance: intent, confidence, place on the map",
+    "intents.json": "the intents: name, known or new, size, keyphrases, exemplars",
+    "config.toml": "every setting; `ronid fit --config` takes it",
+    "encoder/": "the trained weights and prototypes (safetensors)",
+    "history.jsonl": "one row per epoch",
+    "metrics.json": "agreement with the truth, where one was given",
+    "model.json, run.json": "what made this folder",
+}
+
+
+def write_card(run: RunFolder) -> None:
+    """Write the card of a finished run."""
+    facts, intents, scores = run.facts(), run.intents(), run.scores()
+    new = [intent for intent in intents if not intent.known]
+    lines = [
+        f"# Intents found in {facts['source']}",
+        "",
+        f"{facts['data_report']['rows_kept']:,} utterances, {len(intents) - len(new)} known and "
+        f"{len(new)} new intents. Made by ronid {facts['ronid_version']} on {facts['created']}, "
+        f"seed {facts['seed']}.",
+        "",
+        "Contains the utterances themselves: treat the folder as personal data.",
+        "",
+    ]
+    if scores:
+        lines += [
+            f"Against the truth given: ACC {scores['acc']:.1f} (known {scores['known_acc']:.1f}, "
+            f"novel {scores['novel_acc']:.1f}), NMI {scores['nmi']:.1f}, ARI {scores['ari']:.1f}.",
+            "",
+        ]
+    lines += ["## New intents", "", "| name | utterances | keyphrases |", "| --- | ---: | --- |"]
+    lines += [
+        f"| {_cell(i.name)} | {i.size} | {_cell(', '.join(i.keyphrases[:5]))} |"
+        for i in sorted(new, key=lambda intent: -intent.size)
+    ]
+    lines += ["", "## Files", "", "| file | what |", "| --- | --- |"]
+    lines += [f"| {name} | {what} |" for name, what in _FILES.items()]
+    lines += ["", 'Use it: `ronid predict FOLDER --text "..."`, or `RoNID.load(FOLDER)`.', ""]
+    (run.path / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _cell(text: str) -> str:
+    """Return text that stays inside one cell of a Markdown table and is not read as HTML."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,52 @@
+"""The report of a run folder: reads what the run wrote and hands it to the page."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ronid.config import from_toml
+from ronid.export.report import ReportData, write_report
+from ronid.run import RunFolder
+from ronid.types import UNLABELLED, DataReport, Scores
+
+
+def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
+    """Write the HTML report of a finished run.
+
+    Args:
+        run: The run.
+        path: Where to; `report.html` in the run's folder when None.
+
+    Returns:
+        The file written.
+    """
+    table, facts = run.assignments(), run.facts()
+    scores = run.scores()
+    given = table["given"].to_pylist()
+    data = ReportData(
+        title=f"Intents found in {facts['source']}",
+        texts=table["text"].to_pylist(),
+        labels=table["index"].to_numpy(),
+        intents=run.intents(),
+        coordinates=np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1),
+        confidence=table["confidence"].to_numpy(),
+        given=np.array([UNLABELLED if name is None else 0 for name in given], np.int64),
+        history=run.history(),
+        summary=_summary(run, facts),
+        scores=Scores(**scores) if scores else None,
+        data_report=DataReport(**facts["data_report"]),
+    )
+    return write_report(path or run.path / "report.html", data)
+
+
+def _summary(run: RunFolder, facts: dict[str, Any]) -> dict[str, str]:
+    """Return the settings worth reading; config.toml has them all."""
+    config = from_toml(run.path / "config.toml")
+    return {
+        "Method": f"RoNID, preset {config.preset}",
+        "Encoder": config.encoder.name,
+        "Intents asked for": str(facts["n_intents"]),
+        "Seed": str(facts["seed"]),
+        "Made by": f"ronid {facts['ronid_version']}",
+    }
