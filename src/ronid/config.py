@@ -206,11 +206,11 @@ PRESETS: dict[str, RoNIDConfig] = {
     # adapter learns on those vectors.
     "fast": RoNIDConfig(
         preset="fast",
-        encoder=EncoderConfig(trainable_layers=0, adapter_width=1024),
+        encoder=EncoderConfig(trainable_layers=0, adapter_width=512),
         pretrain=PretrainConfig(epochs=0),
-        contrast=ContrastConfig(epochs=15),
+        contrast=ContrastConfig(epochs=5),
         start=StartConfig(restarts=5),
-        m_step=MStepConfig(epochs=15, lr=1e-3, batch=256, labelled_batch=128),
+        m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=128),
     ),
 }
 

@@ -6,6 +6,8 @@
 is written before the work starts, and what it found when the work is done.
 """
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +18,14 @@ from ronid.config import RoNIDConfig
 from ronid.data.splits import split_corpus
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
+from ronid.errors import ConfigError
 from ronid.export.card import write_card
 from ronid.export.projection import project
 from ronid.export.run_report import report_of_run
 from ronid.methods import ronid
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
-from ronid.progress import Progress, Silent
+from ronid.progress import Progress, Silent, Stopwatch
 from ronid.run import RunFolder
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.optim import choose_device
@@ -73,7 +76,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         given_dim=None if corpus.embeddings is None else corpus.embeddings.shape[1],
         cache=cache or FrozenCache(work / "cache" if work else None),
     )
-    checkpoint = Checkpoint(work / "checkpoint.safetensors") if work else None
+    checkpoint = Checkpoint(work / "checkpoint.safetensors", _every_s()) if work else None
     training = Training(encoder, seed, config.optimiser, progress, checkpoint)
     training.restore()
 
@@ -89,6 +92,15 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         seed=seed,
     )
     return Found(model, discovery)
+
+
+def _every_s() -> float:
+    """Return the seconds between two checkpoints: RONID_CHECKPOINT_S, or 20."""
+    value = os.environ.get("RONID_CHECKPOINT_S", "20")
+    try:
+        return float(value)
+    except ValueError:
+        raise ConfigError(f"RONID_CHECKPOINT_S is '{value}'; give a number of seconds") from None
 
 
 def _keep_given(discovery: Discovery, corpus: Corpus) -> Discovery:
@@ -112,6 +124,8 @@ def fit_run(
         said: Receives one line per step that has no progress of its own.
     """
     job = run.job()
+    watch = Stopwatch(progress)
+    started = time.perf_counter()
     found = discover(
         job.corpus,
         job.n_intents,
@@ -119,13 +133,15 @@ def fit_run(
         dev=job.dev,
         seed=job.seed,
         device=job.device,
-        progress=progress,
+        progress=watch,
         work=run.work,
     )
+    seconds = watch.seconds | {"total": time.perf_counter() - started}
     said("drawing the map")
     coordinates = project(found.discovery.embeddings, seed=job.seed, labels=found.discovery.labels)
     found.model.save(run.path)
     run.write_results(job.corpus, found.discovery, found.model.intents, coordinates)
+    run.write_metrics(job.corpus, found.discovery, seconds)
     write_card(run)
     report_of_run(run)
     run.finish()

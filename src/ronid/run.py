@@ -96,8 +96,12 @@ class RunFolder:
             "finished": False,
         }
         # Written last: a folder with run.json has all that a resume needs.
-        write_json(path / "run.json", facts)
+        run._write_facts(facts)
         return run
+
+    def discard(self) -> None:
+        """Remove the folder of a run that could not begin."""
+        shutil.rmtree(self.path)
 
     def job(self) -> Job:
         """Read back what was asked."""
@@ -120,7 +124,7 @@ class RunFolder:
         intents: tuple[Intent, ...],
         coordinates: FloatArray,
     ) -> None:
-        """Write one row per utterance, one row per epoch, and the scores where truth was given."""
+        """Write one row per utterance and one row per epoch."""
         names = [intents[i].name for i in discovery.labels]
         columns: dict[str, Any] = {
             "id": corpus.ids or [str(i + 1) for i in range(len(corpus))],
@@ -137,33 +141,35 @@ class RunFolder:
         pq.write_table(_stamped(pa.table(columns)), self.path / "assignments.parquet")
         with (self.path / "history.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in discovery.history)
+
+    def write_metrics(
+        self, corpus: Corpus, discovery: Discovery, seconds: Mapping[str, float]
+    ) -> None:
+        """Write the scores where truth was given, and how long each stage took."""
         scores = _truth_scores(corpus, discovery)
-        metrics = {"format_version": FORMAT_VERSION, "scores": scores and asdict(scores)}
+        metrics = {
+            "format_version": FORMAT_VERSION,
+            "scores": scores and asdict(scores),
+            "seconds": {stage: round(spent, 3) for stage, spent in seconds.items()},
+        }
         write_json(self.path / "metrics.json", metrics)
 
     def finish(self) -> None:
         """Mark the run as done and remove what only a resume needs."""
-        facts = self.facts()
-        facts["finished"] = True
-        partial = self.path / "run.json.partial"
-        write_json(partial, facts)
-        partial.replace(self.path / "run.json")
+        self._write_facts({**self.facts(), "finished": True})
         shutil.rmtree(self.work, ignore_errors=True)
         for name in ("corpus.parquet", "dev.parquet"):
             (self.path / name).unlink(missing_ok=True)
 
-    def assignments(self) -> pa.Table:
-        """Return one row per utterance.
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        """Replace `run.json` as a whole: a kill leaves the old one or the new one."""
+        partial = self.path / "run.json.partial"
+        write_json(partial, facts)
+        partial.replace(self.path / "run.json")
 
-        Raises:
-            DataError: The run is not finished.
-        """
-        path = self.path / "assignments.parquet"
-        if not path.exists():
-            raise DataError(
-                f"run '{self.path}' is not finished; finish it with: ronid fit --resume {self.path}"
-            )
-        return pq.read_table(path)
+    def assignments(self) -> pa.Table:
+        """Return one row per utterance."""
+        return pq.read_table(self.path / "assignments.parquet")
 
     def intents(self) -> tuple[Intent, ...]:
         """Return the intents found."""
@@ -194,6 +200,18 @@ def open_run(path: Path) -> RunFolder:
     return RunFolder(path)
 
 
+def open_finished(path: Path) -> RunFolder:
+    """Return the finished run in `path`.
+
+    Raises:
+        DataError: There is none, or it is not finished.
+    """
+    run = open_run(path)
+    if not run.finished:
+        raise DataError(f"run '{path}' is not finished; finish it with: ronid fit --resume {path}")
+    return run
+
+
 def check_unused(path: Path) -> None:
     """Refuse an output folder that holds anything.
 
@@ -204,8 +222,17 @@ def check_unused(path: Path) -> None:
         raise UsageError(f"output '{path}' is a file; give a folder with --out")
     if not path.is_dir() or not any(path.iterdir()):
         return
-    hint = f", or go on with it: ronid fit --resume {path}" if (path / "run.json").exists() else ""
-    raise UsageError(f"output folder '{path}' is already used; give another --out{hint}")
+    raise UsageError(f"output folder '{path}' is already used; give another --out{_hint(path)}")
+
+
+def _hint(path: Path) -> str:
+    """Return what else can be done with a used folder."""
+    if (path / "run.json").exists():
+        unfinished = not RunFolder(path).finished
+        return f", or finish the run in it: ronid fit --resume {path}" if unfinished else ""
+    if (path / "work").is_dir() and (path / "config.toml").exists():
+        return ", or delete it: it holds a run that was stopped before it began"
+    return ""
 
 
 def _truth_scores(corpus: Corpus, discovery: Discovery) -> Scores | None:

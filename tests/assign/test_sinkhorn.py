@@ -250,6 +250,22 @@ def test_stopping_early_warns_with_iterations_and_residual() -> None:
     assert Path(caught[0].filename) == Path(__file__)
 
 
+def test_near_hard_plans_converge_within_the_default_iterations() -> None:
+    # Plain Sinkhorn needs 5 times as many, see benchmarks/estep.py.
+    scores, marginal = clustered(1000, 20, temperature=0.07)
+    assert sinkhorn(scores, marginal, eta=0.05).converged
+
+
+def test_residual_is_the_best_met() -> None:
+    scores, marginal = clustered(300, 20, temperature=0.07)
+    residuals = []
+    for iterations in range(1, 40):
+        with pytest.warns(RonidWarning):
+            plan = sinkhorn(scores, marginal, eta=0.05, tolerance=0, max_iterations=iterations)
+        residuals.append(plan.residual)
+    assert residuals == sorted(residuals, reverse=True)
+
+
 def test_converging_does_not_warn() -> None:
     scores, marginal = problem(100, 9)
     with warnings.catch_warnings():

@@ -60,11 +60,11 @@ def test_no_positives_cost_nothing_but_keep_the_graph() -> None:
     s = units(3).requires_grad_()
     loss = supervised_contrastive_loss(s, torch.tensor([-1, -1, 0]), 0.07)
     loss.backward()
-    assert float(loss) == 0
+    assert loss.item() == 0
     assert s.grad is not None
     assert (s.grad == 0).all()
     empty = torch.empty(0, 5, requires_grad=True)
-    assert float(supervised_contrastive_loss(empty, torch.empty(0, 0), 0.07)) == 0
+    assert supervised_contrastive_loss(empty, torch.empty(0, 0), 0.07).item() == 0
 
 
 def test_a_mask_of_another_size_is_refused() -> None:

@@ -8,8 +8,8 @@ The paper prints +eta*H, but only the minus sign makes the problem convex and Si
 solver. The solution is Q_ij = exp(f_i + S_ij / eta + g_j). Given the class potentials g, the row
 condition fixes f: row i is softmax(S_i / eta + g) / n. Hence only g is iterated, k numbers, and
 one iteration is one pass over blocks of rows: normalise the rows, sum the columns, and move g by
-log(nu) - log(sums). A constant added to a row of S changes nothing, so that cosines over a
-temperature serve as well as log P.
+log(nu) - log(sums), or to where Anderson extrapolation of such moves leads, if that is better.
+A constant added to a row of S changes nothing: cosines over a temperature serve as well as log P.
 
 exp(S / eta) overflows for a small eta. The pass therefore works on the kernel
 
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ronid.assign.anderson import Anderson
 from ronid.errors import RonidWarning
 
 # exp(-75) is still a normal float32 number. An entry below it is raised to it: the mass this
@@ -154,26 +155,47 @@ def sinkhorn(
         ValueError: An argument is out of range or a score is not a number.
     """
     marginal = _checked_marginal(class_marginal, scores, eta, min(max_iterations, block_rows))
-    live = marginal > 0
-    potentials = torch.zeros_like(marginal).masked_fill_(~live, -math.inf)
-    column_sums = _Kernel(scores, eta, block_rows, kernel_bytes).column_sums
-    for iterations in range(1, max_iterations + 1):
-        sums = column_sums(potentials)
-        residual = float((sums - marginal).abs().sum())
-        if not math.isfinite(residual):
-            raise ValueError("scores hold NaN or infinity; look for empty texts or zero vectors")
-        if residual < tolerance or iterations == max_iterations:
-            break
-        potentials[live] += (marginal[live] / sums[live]).log()
-    converged = residual < tolerance
-    if not converged:
+    kernel = _Kernel(scores, eta, block_rows, kernel_bytes)
+    plan = _solve(kernel, marginal, tolerance, max_iterations)
+    if not plan.converged:
         warnings.warn(
-            f"Sinkhorn stopped after {iterations} iterations with a column error of "
-            f"{residual:.1e}, asked for {tolerance:.0e}; raise max_iterations or eta",
+            f"Sinkhorn stopped after {plan.iterations} iterations with a column error of "
+            f"{plan.residual:.1e}, asked for {tolerance:.0e}; raise max_iterations or eta",
             RonidWarning,
             stacklevel=3,
         )
-    return Plan(scores, potentials, eta, iterations, residual, converged, block_rows)
+    return plan
+
+
+def _solve(kernel: "_Kernel", marginal: Tensor, tolerance: float, max_iterations: int) -> Plan:
+    """Iterate the class potentials; the plan of least column error is kept."""
+    live = marginal > 0
+    share = marginal[live]
+    potentials = torch.full_like(marginal, -math.inf)
+    trial = plain = best = torch.zeros_like(share)  # potentials of the live classes
+    anderson, last = Anderson(share), math.inf
+    iterations, residual = 0, math.inf
+    while residual >= tolerance and iterations < max_iterations:
+        iterations += 1
+        potentials[live] = trial
+        sums = kernel.column_sums(potentials)
+        error = float((sums - marginal).abs().sum())
+        if not math.isfinite(error):
+            raise ValueError("scores hold NaN or infinity; look for empty texts or zero vectors")
+        if error < residual:
+            best, residual = trial, error
+        if error > last:  # the extrapolation overshot; a plain step never raises the error
+            trial, last = plain, math.inf
+            anderson.forget()
+            continue
+        step, last = (share / sums[live]).log(), error
+        plain = trial + step
+        trial = anderson.propose(trial, step)
+    potentials[live] = best
+    converged = residual < tolerance
+    return Plan(
+        kernel.scores, potentials, kernel.eta, iterations, residual, converged, kernel.block_rows
+    )
 
 
 class _Kernel:

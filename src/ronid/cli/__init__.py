@@ -13,7 +13,7 @@ def main() -> None:
 
     warnings.showwarning = show_warning
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except RonidError as problem:
         error(str(problem))
         sys.exit(problem.exit_code)
@@ -28,6 +28,10 @@ def main() -> None:
         code = _click_exit(problem)
         if code is not None:
             sys.exit(code)
+        if isinstance(problem, OSError) and problem.filename is not None:
+            # A full disk or a missing permission: the machine's matter, not a fault of ours.
+            error(f"'{problem.filename}' cannot be read or written: {problem.strerror}")
+            sys.exit(1)
         if os.environ.get("RONID_DEBUG"):
             raise
         text = str(problem).strip().splitlines()
@@ -36,6 +40,8 @@ def main() -> None:
             "set RONID_DEBUG=1 to see where, and please report it"
         )
         sys.exit(1)
+    # Outside its own mode the parser returns the code of `typer.Exit` instead of exiting with it.
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _click_exit(problem: Exception) -> int | None:
@@ -47,6 +53,8 @@ def _click_exit(problem: Exception) -> int | None:
 
         context = getattr(problem, "ctx", None)
         where = f" (see: {context.command_path} --help)" if context is not None else ""
-        error(f"{problem.format_message()}{where}")
+        message = problem.format_message()
+        if message:  # empty when the help was shown because nothing was asked
+            error(f"{message}{where}")
         return int(problem.exit_code)
     return None

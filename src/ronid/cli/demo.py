@@ -28,7 +28,7 @@ def demo(
     from ronid.data.demo import demo_corpus
     from ronid.run import Job, RunFolder, open_run
 
-    if (out / "run.json").is_file() and open_run(out).facts()["source"] == SOURCE:
+    if (out / "run.json").is_file() and open_run(out).facts().get("source") == SOURCE:
         shutil.rmtree(out)
     corpus = demo_corpus()
     n_intents = len({name for name in corpus.truth or () if name})
@@ -49,6 +49,8 @@ def demo(
     if scores is not None:
         from ronid.types import Scores
 
-        note("\nagainst the hidden truth, unlabelled utterances only, in percent:")
+        if not quiet:
+            note("against the hidden truth, unlabelled utterances only, in percent:")
         scores_table(Scores(**scores))
-    note(f"\nreport: {run.path / 'report.html'}")
+    if not quiet:
+        note(f"report: {run.path / 'report.html'}")

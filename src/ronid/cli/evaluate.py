@@ -35,9 +35,9 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Compare the run's predictions with true intents: NMI, ARI, ACC, known and novel apart."""
-    from ronid.run import open_run
+    from ronid.run import open_finished
 
-    open_run(run).assignments()
+    open_finished(run)
     corpus = read_corpus(source, True, text=text, label=label, encoding=encoding, format=format)
     rows = [i for i, name in enumerate(corpus.labels) if name is not None]
     if not rows:

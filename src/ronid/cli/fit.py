@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ronid.cli.console import Bars, note, print_json
+from ronid.cli.console import Bars, error, note, print_json
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
 from ronid.cli.tables import intents_table, run_summary
 from ronid.errors import RonidWarning, UsageError
@@ -79,7 +79,12 @@ def fit(
     _check_before_work(corpus, intents)
     job = Job(corpus, held_out, intents, settings, seed, device)
     name = "standard input" if source == "-" else Path(source).name
-    _finish(RunFolder.create(out, job, name), as_json, quiet)
+    run = RunFolder.create(out, job, name)
+    try:
+        _finish(run, as_json, quiet)
+    except UsageError:
+        run.discard()  # an unknown encoder or device: nothing was begun that could be finished
+        raise
 
 
 def read_corpus(source: str, quiet: bool, **how: Any) -> "Corpus":
@@ -106,7 +111,12 @@ def _settings(config: Path | None, preset: str | None, encoder: str | None) -> "
         chosen = from_toml(config, chosen)
         if preset is not None and chosen.preset != preset:
             raise UsageError(f"--preset {preset} contradicts preset '{chosen.preset}' of {config}")
-    return updated(chosen, {"encoder": {"name": encoder}}) if encoder else chosen
+    if encoder is None:
+        return chosen
+    # A folder is kept in full, so that the run can be used from anywhere.
+    name = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
+    config_with_encoder: RoNIDConfig = updated(chosen, {"encoder": {"name": name}})
+    return config_with_encoder
 
 
 def _check_before_work(corpus: "Corpus", intents: int) -> None:
@@ -132,15 +142,16 @@ def _finish(run: "RunFolder", as_json: bool, quiet: bool) -> None:
     """Do the work of a run and show what it found."""
     if not quiet:
         note("loading the encoder")
-    from ronid.pipeline import fit_run
-
     try:
+        from ronid.pipeline import fit_run
+
         fit_run(run, progress=None if quiet else Bars(), said=(lambda _: None) if quiet else note)
     except KeyboardInterrupt:
-        note(f"\ninterrupted; nothing is lost, go on with: ronid fit --resume {run.path}")
+        error(f"interrupted; nothing is lost, go on with: ronid fit --resume {run.path}")
         raise typer.Exit(130) from None
     if as_json:
         print_json(run_summary(run))
         return
     intents_table(run)
-    note(f"report: {run.path / 'report.html'}")
+    if not quiet:
+        note(f"report: {run.path / 'report.html'}")

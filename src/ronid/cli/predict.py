@@ -38,9 +38,11 @@ def predict(
         raise UsageError('give INPUT or --text "...", one of the two')
     if out is not None and out.suffix not in _WRITERS:
         raise UsageError(f"--out '{out}' must end in {', '.join(_WRITERS)}")
-    from ronid.run import open_run
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
+    from ronid.run import open_finished
 
-    open_run(run).assignments()  # refuses an unfinished run before anything is loaded
+    open_finished(run)  # refuses an unfinished run before anything is loaded
     utterances = list(text or ())
     if source is not None:
         try:
@@ -73,7 +75,7 @@ def predict(
 
 
 def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(file, fieldnames=["text", "intent", "confidence", "known"])
+    writer = csv.DictWriter(file, fieldnames=_COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows({**row, "known": str(row["known"]).lower()} for row in rows)
 
@@ -95,4 +97,5 @@ def _save_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path)
 
 
+_COLUMNS = ("text", "intent", "confidence", "known")
 _WRITERS = {".csv": _save_csv, ".jsonl": _save_jsonl, ".parquet": _save_parquet}

@@ -7,6 +7,7 @@ import typer
 
 from ronid.cli.console import print_json
 from ronid.cli.options import AsJson, Run
+from ronid.errors import UsageError
 
 
 def report(
@@ -18,9 +19,12 @@ def report(
 ) -> None:
     """Write the HTML report of a finished run and say where it is."""
     from ronid.export.run_report import report_of_run
-    from ronid.run import open_run
+    from ronid.run import open_finished
 
-    path = report_of_run(open_run(run), out)
+    finished = open_finished(run)
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
+    path = report_of_run(finished, out)
     if as_json:
         print_json({"report": str(path)})
     else:

@@ -25,6 +25,7 @@ def run_summary(run: "RunFolder") -> dict[str, Any]:
 def intents_table(run: "RunFolder") -> None:
     """Print the intents, new ones first."""
     table = Table("intent", "", "utterances", "confidence", "keyphrases", box=None, padding=(0, 2))
+    table.columns[0].no_wrap = True  # a name is typed as it stands
     table.columns[2].justify = table.columns[3].justify = "right"
     for intent in sorted(run.intents(), key=lambda i: (i.known, -i.size)):
         table.add_row(

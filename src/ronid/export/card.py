@@ -19,7 +19,7 @@ def write_card(run: RunFolder) -> None:
     facts, intents, scores = run.facts(), run.intents(), run.scores()
     new = [intent for intent in intents if not intent.known]
     lines = [
-        f"# Intents found in {facts['source']}",
+        f"# Intents found in {_cell(facts['source'])}",
         "",
         f"{facts['data_report']['rows_kept']:,} utterances, {len(intents) - len(new)} known and "
         f"{len(new)} new intents. Made by ronid {facts['ronid_version']} on {facts['created']}, "

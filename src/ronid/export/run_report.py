@@ -45,7 +45,8 @@ def _summary(run: RunFolder, facts: dict[str, Any]) -> dict[str, str]:
     config = from_toml(run.path / "config.toml")
     return {
         "Method": f"RoNID, preset {config.preset}",
-        "Encoder": config.encoder.name,
+        # Where a model folder lies on this machine is nobody else's business.
+        "Encoder": Path(config.encoder.name).name,
         "Intents asked for": str(facts["n_intents"]),
         "Seed": str(facts["seed"]),
         "Made by": f"ronid {facts['ronid_version']}",

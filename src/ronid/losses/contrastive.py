@@ -71,7 +71,7 @@ def neighbour_mask(rows: Tensor, neighbours: Tensor, targets: Tensor) -> Tensor:
     Returns:
         (b, b) boolean mask.
     """
-    present, position = rows.unique(return_inverse=True)  # (u,) sorted, (b,)
+    present, position = torch.unique(rows, return_inverse=True)  # (u,) sorted, (b,)
     listed = neighbours[rows]  # (b, m)
     slot = torch.searchsorted(present, listed).clamp(max=len(present) - 1)
     found = present[slot] == listed  # neighbours that are in the batch

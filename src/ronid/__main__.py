@@ -1,0 +1,5 @@
+"""`python -m ronid` is `ronid`."""
+
+from ronid.cli import main
+
+main()
