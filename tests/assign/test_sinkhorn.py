@@ -326,3 +326,13 @@ def test_memory_is_that_of_a_few_blocks_however_many_rows() -> None:
     done = subprocess.run(probe, env=environment, capture_output=True, text=True, check=True)
     block_bytes = 8192 * 150 * 4  # 4.9 MB; the matrix is 180 MB
     assert int(done.stdout) < 3 * block_bytes
+
+
+def test_cosine_blocks_of_chosen_rows_equal_the_rows_of_the_whole() -> None:
+    generator = torch.Generator().manual_seed(3)
+    points = torch.nn.functional.normalize(torch.randn(20, 5, generator=generator), dim=1)
+    prototypes = torch.nn.functional.normalize(torch.randn(4, 5, generator=generator), dim=1)
+    rows = torch.tensor([3, 0, 17, 9])
+    chosen = cosine_blocks(points, prototypes, temperature=0.5, rows=rows)
+    assert chosen.shape == (4, 4)
+    torch.testing.assert_close(chosen[1:4], (points[rows] @ prototypes.T / 0.5)[1:4])

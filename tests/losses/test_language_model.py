@@ -110,7 +110,7 @@ def test_no_hidden_token_costs_nothing() -> None:
     logits = torch.randn(2, 3, 7, requires_grad=True)
     loss = language_model_loss(logits, torch.full((2, 3), -100))
     loss.backward()
-    assert float(loss) == 0
+    assert loss.item() == 0
     assert logits.grad is not None
     assert (logits.grad == 0).all()
 

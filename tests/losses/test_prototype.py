@@ -153,7 +153,7 @@ def test_empty_batches_cost_nothing() -> None:
     s = torch.empty(0, 5, requires_grad=True)
     loss = intra_cluster_loss(s, units(4).float(), torch.empty(0, dtype=torch.int64), 0.07)
     loss.backward()
-    assert float(loss) == 0
+    assert loss.item() == 0
 
 
 def test_intra_gives_no_gradient_to_prototypes() -> None:
@@ -188,7 +188,7 @@ def test_one_prototype_has_nothing_to_flee() -> None:
     mu = units(1).requires_grad_()
     loss = inter_cluster_loss(mu, 0.07)
     loss.backward()
-    assert float(loss) == 0
+    assert loss.item() == 0
 
 
 def test_inter_gradient_reaches_embeddings_through_the_update() -> None:

@@ -60,20 +60,30 @@ class Blocks:
 Scores = Tensor | Blocks
 
 
-def cosine_blocks(embeddings: Tensor, prototypes: Tensor, *, temperature: float = 1.0) -> Blocks:
+def cosine_blocks(
+    embeddings: Tensor,
+    prototypes: Tensor,
+    *,
+    temperature: float = 1.0,
+    rows: Tensor | None = None,
+) -> Blocks:
     """Scores of unit embeddings against unit prototypes, made block by block.
 
     Args:
         embeddings: (n, d) unit vectors.
         prototypes: (k, d) unit vectors.
         temperature: Divides the cosines; 1 gives the kernel exp(cos / eta).
+        rows: (m,) rows of `embeddings` to take part, or None for all.
 
     Returns:
-        The (n, k) scores as `Blocks`.
+        The (n, k) or (m, k) scores as `Blocks`.
     """
     columns = prototypes.T / temperature  # (d, k)
-    shape = (len(embeddings), len(prototypes))
-    return Blocks(shape, lambda start, stop: embeddings[start:stop] @ columns)
+    if rows is None:
+        shape = (len(embeddings), len(prototypes))
+        return Blocks(shape, lambda start, stop: embeddings[start:stop] @ columns)
+    shape = (len(rows), len(prototypes))
+    return Blocks(shape, lambda start, stop: embeddings[rows[start:stop]] @ columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ronid.assign.align import match, order_by_known
-from ronid.assign.kmeans import class_means, kmeans
+from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
 from ronid.assign.prior import uniform_prior, unlabelled_marginal, update_prior
 from ronid.assign.semisup_kmeans import semisup_kmeans
-from ronid.assign.sinkhorn import sinkhorn
+from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.config import EStepConfig, MStepConfig, RoNIDConfig, StartConfig
 from ronid.encode.encoder import Inputs
 from ronid.encode.rows import Rows
@@ -146,27 +146,27 @@ def e_step(
         generator: Source of randomness, used by the k-means ablation.
     """
     prototypes, prior = state.tensors["prototypes"], state.tensors["prior"]
-    device, targets = embeddings.device, torch.from_numpy(split.targets).to(embeddings.device)
-    scores = embeddings @ prototypes.T / config.score_temperature  # (n, k)
-    moved = update_prior(prior, scores.argmax(-1), config.prior_momentum, config.prior_floor)
+    targets = torch.from_numpy(split.targets).to(embeddings.device)
+    # Between unit vectors the nearest prototype is the one of largest cosine: argmax P.
+    predicted = nearest_centroid(embeddings, prototypes)
+    moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
     if config.pseudo_labels == "kmeans":
-        labels = _kmeans_labels(embeddings, prototypes, generator)
-        return _assignment(labels, targets, moved)
-    marginal, free = prior, torch.arange(len(split), device=device)
+        return _assignment(_kmeans_labels(embeddings, prototypes, generator), targets, moved)
+    marginal, free = prior, torch.arange(len(targets), device=targets.device)
     if config.rows == "unlabelled":
         free = free[targets < 0]
         given = torch.bincount(targets[targets >= 0], minlength=split.n_intents)
-        marginal = unlabelled_marginal(prior, given, len(split))
-    labels = targets.clone()
+        marginal = unlabelled_marginal(prior, given, len(targets))
     if len(free) == 0:
-        return _assignment(labels, targets, moved)
+        return _assignment(targets, targets, moved)
     plan = sinkhorn(
-        scores[free],
+        cosine_blocks(embeddings, prototypes, temperature=config.score_temperature, rows=free),
         marginal,
         eta=config.eta,
         tolerance=config.tolerance,
         max_iterations=config.max_iterations,
     )
+    labels = targets.clone()
     labels[free] = plan.labels()
     solved = _assignment(labels, targets, moved)
     return replace(
