@@ -5,6 +5,7 @@ and the choice for which there is most evidence where it is silent; such fields 
 """
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -215,6 +216,39 @@ PRESETS: dict[str, RoNIDConfig] = {
 }
 
 
+_SHARES = frozenset(
+    [
+        "adapter_dropout",
+        "alpha",
+        "head_dropout",
+        "mask_probability",
+        "neighbour_share",
+        "prior_floor",
+        "prior_momentum",
+        "prototype_momentum",
+        "warmup_share",
+    ]
+)
+_POSITIVE = frozenset(
+    [
+        "batch",
+        "clip_norm",
+        "eta",
+        "labelled_batch",
+        "language_batch",
+        "max_iterations",
+        "max_length_tokens",
+        "patience",
+        "refresh_epochs",
+        "restarts",
+        "score_temperature",
+        "stop_patience",
+        "temperature",
+        "tolerance",
+    ]
+)
+
+
 def preset(name: str) -> RoNIDConfig:
     """Return the preset called `name`.
 
@@ -267,12 +301,29 @@ def _checked(value: Any, hint: Any, path: str) -> Any:
         choices = ", ".join(map(repr, get_args(hint)))
         raise ConfigError(f"setting '{path}' is {value!r}; choose one of: {choices}")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise ConfigError(
             f"setting '{path}' is {value!r} ({type(value).__name__}), expected {hint.__name__}"
         )
+    if hint in (int, float):
+        _check_range(value, path)
     return value
+
+
+def _check_range(value: float, path: str) -> None:
+    """Refuse a number with which no stage could run."""
+    key = path.rpartition(".")[2]
+    if key in _SHARES:
+        fits, range_ = 0 <= value <= 1, "a number from 0 to 1"
+    elif key in _POSITIVE:
+        fits, range_ = 0 < value < math.inf, "a number above 0"
+    elif key == "trainable_layers":
+        fits, range_ = value >= ALL_LAYERS, f"0 or more, or {ALL_LAYERS} for all"
+    else:
+        fits, range_ = 0 <= value < math.inf, "0 or more"
+    if not fits:
+        raise ConfigError(f"setting '{path}' is {value}; give {range_}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -305,6 +356,17 @@ def to_dict(config: Any) -> dict[str, Any]:
         for item in fields(config)
         for value in (getattr(config, item.name),)
     }
+
+
+def differences(config: RoNIDConfig, base: RoNIDConfig) -> dict[str, dict[str, Any]]:
+    """Return the changes, by section, with which `updated` makes `config` of `base`."""
+    theirs = to_dict(base)
+    sections = {
+        name: {key: value for key, value in section.items() if value != theirs[name][key]}
+        for name, section in to_dict(config).items()
+        if isinstance(section, dict)
+    }
+    return {name: changes for name, changes in sections.items() if changes}
 
 
 def to_toml(values: Mapping[str, Any]) -> str:

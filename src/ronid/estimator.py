@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ronid.config import DEFAULT_ENCODER, RoNIDConfig, preset, updated
+from ronid.config import DEFAULT_ENCODER, RoNIDConfig, differences, preset, updated
 from ronid.data.corpus import corpus_from
 from ronid.errors import UsageError
 from ronid.types import Corpus, FloatArray, Intent
@@ -92,6 +92,7 @@ class RoNID(ClusterMixin, BaseEstimator):
         """Return the clustering accuracy (0 to 1) on the labelled rows of X."""
         from ronid.metrics import clustering_accuracy
 
+        predicted = self.predict(X)
         truth = corpus_from(None, y, embeddings=np.zeros((len(y), 1), np.float32)).labels
         rows = [i for i, name in enumerate(truth) if name is not None]
         if not rows:
@@ -101,10 +102,10 @@ class RoNID(ClusterMixin, BaseEstimator):
         for name in truth:
             if name is not None:
                 numbers.setdefault(name, len(numbers))
-        predicted = self.predict(X)
-        return clustering_accuracy(
+        percent = clustering_accuracy(
             [numbers[str(truth[i])] for i in rows], [numbers[predicted[i]] for i in rows]
         )
+        return percent / 100
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to a folder: safetensors, JSON, TOML and Parquet, no pickle."""
@@ -138,6 +139,7 @@ class RoNID(ClusterMixin, BaseEstimator):
             random_state=model.seed,
             device=device,
         )
+        loaded.settings = differences(model.config, loaded._config()) or None
         loaded.model_ = model
         table = pq.read_table(Path(folder) / "assignments.parquet")
         loaded.labels_ = table["index"].to_numpy()
@@ -177,12 +179,19 @@ def _inputs(X: Any) -> list[str] | FloatArray:
     if isinstance(X, str):
         raise UsageError("X is one string; give a list of utterances")
     array = X if isinstance(X, np.ndarray) else None
-    if array is None and hasattr(X, "to_numpy") and getattr(X, "ndim", 1) == 2:
+    if array is None and hasattr(X, "to_numpy") and len(getattr(X, "shape", ())) == 2:
         array = X.to_numpy()
     if array is not None and array.ndim == 2 and np.issubdtype(array.dtype, np.number):
         return np.asarray(array, np.float32)
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
-        return [str(text) for text in array[:, 0]]
+        array = array[:, 0]
     if array is not None and array.ndim != 1:
         raise UsageError(f"X has shape {array.shape}; give n utterances or an (n, d) matrix")
-    return [str(text) for text in X]
+    texts = list(X if array is None else array)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise UsageError(
+                f"X[{row}] is of type {type(text).__name__}; "
+                "give strings, or embeddings as an (n, d) array"
+            )
+    return [str(text) for text in texts]

@@ -116,13 +116,13 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
 
     Raises:
         DataError: Not a model folder, or an unfinished run.
-        RonidError: The base encoder is not the one the model was trained on.
+        RonidError: The weights cannot be read, or belong to another base encoder.
     """
     about = read_json(folder / "model.json")
     config = from_toml(folder / "config.toml")
     if encoder is not None:
         config = replace(config, encoder=replace(config.encoder, name=encoder))
-    tensors = load_file(str(folder / "encoder" / "weights.safetensors"))
+    tensors = _read_weights(folder / "encoder" / "weights.safetensors")
     prototypes, prior = tensors.pop("prototypes"), tensors.pop("prior")
     built = build_encoder(
         config.encoder, choose_device(device), seed=about["seed"], given_dim=about["given_dim"]
@@ -142,3 +142,13 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         intents=read_intents(folder),
         seed=about["seed"],
     )
+
+
+def _read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of a model folder."""
+    try:
+        return load_file(str(path))
+    except Exception as error:
+        raise RonidError(
+            f"weights '{path}' cannot be read ({error}); copy the model folder anew"
+        ) from None

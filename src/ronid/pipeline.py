@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.special import softmax
 
 from ronid.config import RoNIDConfig
 from ronid.data.splits import split_corpus
@@ -107,7 +108,12 @@ def _keep_given(discovery: Discovery, corpus: Corpus) -> Discovery:
     """Write every given label over what was found, those held out for early stopping too."""
     index = {name: i for i, name in enumerate(discovery.known)}
     given = np.array([-1 if name is None else index[name] for name in corpus.labels], np.int64)
-    return replace(discovery, labels=np.where(given >= 0, given, discovery.labels))
+    labels, confidence = np.where(given >= 0, given, discovery.labels), discovery.confidence.copy()
+    rows = np.flatnonzero(labels != discovery.labels)
+    cosines = discovery.embeddings[rows] @ discovery.prototypes.T
+    probabilities = softmax(cosines / discovery.temperature, axis=1)
+    confidence[rows] = probabilities[np.arange(len(rows)), labels[rows]]
+    return replace(discovery, labels=labels, confidence=confidence)
 
 
 def fit_run(

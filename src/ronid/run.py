@@ -106,16 +106,20 @@ class RunFolder:
     def job(self) -> Job:
         """Read back what was asked."""
         facts = self.facts()
-        report = DataReport(**facts["data_report"])
         dev_path = self.path / "dev.parquet"
         return Job(
-            corpus=_read_corpus(self.path / "corpus.parquet", report),
+            corpus=_read_corpus(self.path / "corpus.parquet", self.data_report()),
             dev=_read_corpus(dev_path, DataReport(0, 0)) if dev_path.exists() else None,
             n_intents=facts["n_intents"],
             config=from_toml(self.path / "config.toml"),
             seed=facts["seed"],
             device=facts["device"],
         )
+
+    def data_report(self) -> DataReport:
+        """Return what reading the utterances found."""
+        values = self.facts()["data_report"]
+        return DataReport(**{**values, "messages": tuple(values["messages"])})
 
     def write_results(
         self,

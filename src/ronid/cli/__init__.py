@@ -13,7 +13,7 @@ def main() -> None:
 
     warnings.showwarning = show_warning
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="ronid", standalone_mode=False)
     except RonidError as problem:
         error(str(problem))
         sys.exit(problem.exit_code)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ronid.cli.console import Bars, note, print_json
+from ronid.cli.console import note, print_json
+from ronid.cli.fit import start
 from ronid.cli.options import AsJson, Device, Quiet
 from ronid.cli.tables import intents_table, run_summary, scores_table
 
@@ -24,23 +25,15 @@ def demo(
 ) -> None:
     """Discover the intents of a made-up bike-share help desk; about two minutes on a laptop."""
     from ronid.config import preset
-    from ronid.data.corpus import format_report
     from ronid.data.demo import demo_corpus
-    from ronid.run import Job, RunFolder, open_run
+    from ronid.run import Job, open_run
 
     if (out / "run.json").is_file() and open_run(out).facts().get("source") == SOURCE:
         shutil.rmtree(out)
     corpus = demo_corpus()
     n_intents = len({name for name in corpus.truth or () if name})
-    run = RunFolder.create(out, Job(corpus, None, n_intents, preset("fast"), seed, device), SOURCE)
-    if not quiet:
-        for line in format_report(corpus.report):
-            note(line)
-        note("loading the encoder")
-
-    from ronid.pipeline import fit_run
-
-    fit_run(run, progress=None if quiet else Bars(), said=(lambda _: None) if quiet else note)
+    job = Job(corpus, None, n_intents, preset("fast"), seed, device)
+    run = start(out, job, SOURCE, quiet)
     if as_json:
         print_json(run_summary(run))
         return

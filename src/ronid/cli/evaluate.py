@@ -38,7 +38,7 @@ def evaluate(
     from ronid.run import open_finished
 
     open_finished(run)
-    corpus = read_corpus(source, True, text=text, label=label, encoding=encoding, format=format)
+    corpus = read_corpus(source, text=text, label=label, encoding=encoding, format=format)
     rows = [i for i, name in enumerate(corpus.labels) if name is not None]
     if not rows:
         raise DataError(f"'{source}' has no labels to compare with; name their column by --label")

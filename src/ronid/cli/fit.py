@@ -13,7 +13,7 @@ from ronid.errors import RonidWarning, UsageError
 
 if TYPE_CHECKING:
     from ronid.config import RoNIDConfig
-    from ronid.run import RunFolder
+    from ronid.run import Job, RunFolder
     from ronid.types import Corpus
 
 
@@ -55,50 +55,72 @@ def fit(
     if resume is not None:
         if source is not None or out is not None:
             raise UsageError("--resume takes only the run's folder; leave out INPUT and --out")
-        _finish(_interrupted(resume), as_json, quiet)
+        run = _interrupted(resume)
+        work_on(run, quiet)
+        _show(run, as_json, quiet)
         return
     if source is None or out is None:
         raise UsageError("say what to read and where to write: ronid fit INPUT --out RUN")
 
-    from ronid.run import Job, RunFolder, check_unused
+    from ronid.run import Job, check_unused
 
     check_unused(out)
     settings = _settings(config, preset, encoder)
     corpus = read_corpus(
-        source, quiet, text=text, label=label, truth=truth, id=id_column,
+        source, text=text, label=label, truth=truth, id=id_column,
         encoding=encoding, format=format,
     )  # fmt: skip
     held_out = None
     if dev is not None:
-        held_out = read_corpus(str(dev), True, text=text, label=label, encoding=encoding)
+        held_out = read_corpus(str(dev), text=text, label=label, encoding=encoding)
     if intents is None:
         raise UsageError(
             f"say how many intents there are, known and new together: --intents N "
             f"(the labels name {len(corpus.known)})"
         )
-    _check_before_work(corpus, intents)
     job = Job(corpus, held_out, intents, settings, seed, device)
+    _check_before_work(job)
     name = "standard input" if source == "-" else Path(source).name
-    run = RunFolder.create(out, job, name)
-    try:
-        _finish(run, as_json, quiet)
-    except UsageError:
-        run.discard()  # an unknown encoder or device: nothing was begun that could be finished
-        raise
+    _show(start(out, job, name, quiet), as_json, quiet)
 
 
-def read_corpus(source: str, quiet: bool, **how: Any) -> "Corpus":
-    """Read utterances and tell what was found."""
-    from ronid.data.corpus import format_report
+def read_corpus(source: str, **how: Any) -> "Corpus":
+    """Read utterances; what was found is for `start` to tell."""
     from ronid.data.readers import load
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # the report says the same with counts
-        corpus = load(source, **how)
+        return load(source, **how)
+
+
+def start(out: Path, job: "Job", source: str, quiet: bool) -> "RunFolder":
+    """Make the folder of a run, say what was read, and do the work."""
+    from ronid.data.corpus import format_report
+    from ronid.run import RunFolder
+
+    run = RunFolder.create(out, job, source)
     if not quiet:
-        for line in format_report(corpus.report):
+        for line in format_report(job.corpus.report):
             note(line)
-    return corpus
+    try:
+        work_on(run, quiet)
+    except UsageError:
+        run.discard()  # such as an unknown encoder: nothing was begun that could be finished
+        raise
+    return run
+
+
+def work_on(run: "RunFolder", quiet: bool) -> None:
+    """Do what is left to do of a run."""
+    if not quiet:
+        note("loading the encoder")
+    try:
+        from ronid.pipeline import fit_run
+
+        fit_run(run, progress=None if quiet else Bars(), said=(lambda _: None) if quiet else note)
+    except KeyboardInterrupt:
+        error(f"interrupted; nothing is lost, go on with: ronid fit --resume {run.path}")
+        raise typer.Exit(130) from None
 
 
 def _settings(config: Path | None, preset: str | None, encoder: str | None) -> "RoNIDConfig":
@@ -115,17 +137,22 @@ def _settings(config: Path | None, preset: str | None, encoder: str | None) -> "
         return chosen
     # A folder is kept in full, so that the run can be used from anywhere.
     name = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-    config_with_encoder: RoNIDConfig = updated(chosen, {"encoder": {"name": name}})
-    return config_with_encoder
+    changed: RoNIDConfig = updated(chosen, {"encoder": {"name": name}})
+    return changed
 
 
-def _check_before_work(corpus: "Corpus", intents: int) -> None:
+def _check_before_work(job: "Job") -> None:
     """Refuse an impossible question before a folder is made or a model loaded."""
     from ronid.data.splits import split_corpus
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # said again when the work begins
-        split_corpus(corpus, intents)
+        split_corpus(job.corpus, job.n_intents)
+    from ronid.encode.weights import locate
+    from ronid.train.optim import choose_device
+
+    locate(job.config.encoder.name)
+    choose_device(job.device)
 
 
 def _interrupted(path: Path) -> "RunFolder":
@@ -138,17 +165,8 @@ def _interrupted(path: Path) -> "RunFolder":
     return run
 
 
-def _finish(run: "RunFolder", as_json: bool, quiet: bool) -> None:
-    """Do the work of a run and show what it found."""
-    if not quiet:
-        note("loading the encoder")
-    try:
-        from ronid.pipeline import fit_run
-
-        fit_run(run, progress=None if quiet else Bars(), said=(lambda _: None) if quiet else note)
-    except KeyboardInterrupt:
-        error(f"interrupted; nothing is lost, go on with: ronid fit --resume {run.path}")
-        raise typer.Exit(130) from None
+def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
+    """Print what a run found."""
     if as_json:
         print_json(run_summary(run))
         return

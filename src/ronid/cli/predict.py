@@ -47,7 +47,7 @@ def predict(
     if source is not None:
         try:
             utterances = read_corpus(
-                source, True, text=column, label="", encoding=encoding, format=format
+                source, text=column, label="", encoding=encoding, format=format
             ).texts
         except DataError as problem:
             raise DataError(str(problem).replace("--text", "--column")) from None

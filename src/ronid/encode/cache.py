@@ -75,7 +75,8 @@ class FrozenCache:
         path, about = self.folder / f"{key}.bin", self.folder / f"{key}.json"
         description = json.dumps({"format_version": 1, "shape": list(shape), "dtype": str(dtype)})
         size = torch.Size(shape).numel()
-        if path.exists() and about.exists() and about.read_text() == description:
+        whole = path.exists() and path.stat().st_size == size * dtype.itemsize
+        if whole and about.exists() and about.read_text() == description:
             self.hits += 1
             return torch.from_file(str(path), shared=True, size=size, dtype=dtype).view(*shape)
         partial = path.with_suffix(f".{os.getpid()}.partial")

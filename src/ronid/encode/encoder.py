@@ -1,7 +1,6 @@
 """The encoder a method trains: a backbone for text or given vectors, an adapter, unit length."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +34,7 @@ class VectorBackbone(nn.Module):
         super().__init__()
         self.dim = dim
         self.device = device
+        self.fingerprint = content_key([self.name, str(dim)])
         self.touched: set[str] = set()
 
     def prepare(
@@ -121,7 +121,15 @@ class Encoder(nn.Module):
         return self.backbone.dim
 
     def prepare(self, inputs: Inputs, progress: Progress | None = None) -> Rows:
-        """Make utterances ready: tokenised, frozen layers run (or taken from the cache)."""
+        """Make utterances ready: tokenised, frozen layers run (or taken from the cache).
+
+        Raises:
+            UsageError: Texts where embeddings are needed, or the other way round.
+        """
+        reads_vectors = isinstance(self.backbone, VectorBackbone)
+        if reads_vectors != isinstance(inputs, np.ndarray):
+            wanted = "embeddings, not texts" if reads_vectors else "texts, not embeddings"
+            raise UsageError(f"this encoder was built for other input; give {wanted}")
         return self.backbone.prepare(inputs, self.cache, progress)  # type: ignore[arg-type]
 
     def pooled(self, rows: Rows, index: np.ndarray) -> Tensor:
@@ -180,12 +188,7 @@ class Encoder(nn.Module):
 
     def fingerprint(self) -> str:
         """Hash of the weights as they were before training, to recognise the same encoder."""
-        model = getattr(self.backbone, "model", None)
-        parts: list[Any] = [self.name if model is None else model.config.model_type, str(self.dim)]
-        if model is not None:
-            embeddings = model.get_input_embeddings().weight[:2000]
-            parts.append(embeddings.detach().cpu().numpy().tobytes())
-        return content_key(parts)
+        return self.backbone.fingerprint
 
 
 def build_encoder(

@@ -13,12 +13,13 @@ class TiedHead(nn.Module):
 
     Args:
         words: The encoder's word embeddings; shared, not copied.
+        hidden_dim: Width of the encoder's states; ELECTRA's words are narrower.
     """
 
-    def __init__(self, words: nn.Embedding) -> None:
+    def __init__(self, words: nn.Embedding, hidden_dim: int) -> None:
         super().__init__()
         count, dim = words.weight.shape
-        self.dense = nn.Linear(dim, dim)
+        self.dense = nn.Linear(hidden_dim, dim)
         self.norm = nn.LayerNorm(dim)
         self.bias = nn.Parameter(words.weight.new_zeros(count))
         self._words = [words]  # in a list: the encoder owns these weights, not the head
@@ -35,8 +36,9 @@ def language_head(backbone: TransformerBackbone) -> nn.Module:
     Args:
         backbone: The encoder; its checkpoint may have brought a head of its own.
     """
-    own = _own_head(backbone.language_model)
-    head = own if own is not None else TiedHead(backbone.model.get_input_embeddings())
+    head = _own_head(backbone.language_model)
+    if head is None:
+        head = TiedHead(backbone.model.get_input_embeddings(), backbone.dim)
     return head.to(backbone.device)
 
 

@@ -21,7 +21,6 @@ from ronid.encode.rows import Rows, TokenBatch, TokenRows, VectorRows, batches_b
 from ronid.encode.weights import load_pretrained
 from ronid.errors import RonidWarning, UsageError
 from ronid.progress import Progress, Silent
-from ronid.types import FloatArray
 
 CPU_BATCH_TOKENS = 2_048
 GPU_BATCH_TOKENS = 65_536
@@ -74,12 +73,10 @@ class TransformerBackbone(nn.Module):
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None  # pooling is the masked mean, so this would run for nothing
         self.name = name
+        self.fingerprint = _fingerprint(self.model)
         self.device = device
         self.dim = int(self.model.config.hidden_size)
-        limit = getattr(self.model.config, "max_position_embeddings", max_length_tokens)
-        # RoBERTa-like models count positions from the padding index on.
-        offset = 2 if "roberta" in self.model.config.model_type else 0
-        self.max_length_tokens = min(max_length_tokens, limit - offset)
+        self.max_length_tokens = min(max_length_tokens, _positions(self.model, max_length_tokens))
         self._parent, self._attribute = _find_layers(self.model)
         self.layers: list[nn.Module] = list(getattr(self._parent, self._attribute))
         self.touched: set[str] = set()
@@ -268,6 +265,22 @@ def _first(output: Any) -> Tensor:
     return output[0] if isinstance(output, tuple) else output
 
 
+def _fingerprint(model: nn.Module) -> str:
+    """Return a hash of the weights as they were loaded, to recognise the same encoder later."""
+    weights = (p.detach().numpy() for p in model.parameters())
+    return content_key([model.config.model_type, *(w.tobytes() for w in weights)])  # type: ignore[union-attr,list-item]
+
+
+def _positions(model: nn.Module, otherwise: int) -> int:
+    """Return how many tokens the model can number, `otherwise` where it sets no bound."""
+    limit: int = getattr(model.config, "max_position_embeddings", otherwise)
+    for name, table in model.named_modules():
+        # RoBERTa and MPNet count positions from their padding index on.
+        if name.endswith("position_embeddings") and getattr(table, "padding_idx", None) is not None:
+            return limit - int(table.padding_idx) - 1  # type: ignore[arg-type]
+    return limit
+
+
 def _find_layers(model: nn.Module) -> tuple[nn.Module, str]:
     """Return the module that holds the list of transformer layers, and the attribute's name."""
     count = model.config.num_hidden_layers  # type: ignore[union-attr]
@@ -286,8 +299,3 @@ def _scatter(states: Tensor, mask: Tensor, rows: TokenRows, index: np.ndarray, o
     )
     flat = states[mask.bool()]  # row-major, so in the order of `places`
     out[torch.from_numpy(places).to(out.device)] = flat.to(out.dtype).to(out.device)
-
-
-def pooled_array(vectors: Tensor) -> FloatArray:
-    """Return a detached float32 numpy copy."""
-    return vectors.detach().float().cpu().numpy()

@@ -8,7 +8,7 @@ import numpy as np
 from ronid.config import from_toml
 from ronid.export.report import ReportData, write_report
 from ronid.run import RunFolder
-from ronid.types import UNLABELLED, DataReport, Scores
+from ronid.types import UNLABELLED, Scores
 
 
 def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
@@ -35,7 +35,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         history=run.history(),
         summary=_summary(run, facts),
         scores=Scores(**scores) if scores else None,
-        data_report=DataReport(**facts["data_report"]),
+        data_report=run.data_report(),
     )
     return write_report(path or run.path / "report.html", data)
 
@@ -45,9 +45,13 @@ def _summary(run: RunFolder, facts: dict[str, Any]) -> dict[str, str]:
     config = from_toml(run.path / "config.toml")
     return {
         "Method": f"RoNID, preset {config.preset}",
-        # Where a model folder lies on this machine is nobody else's business.
-        "Encoder": Path(config.encoder.name).name,
+        "Encoder": _shown(config.encoder.name),
         "Intents asked for": str(facts["n_intents"]),
         "Seed": str(facts["seed"]),
         "Made by": f"ronid {facts['ronid_version']}",
     }
+
+
+def _shown(encoder: str) -> str:
+    """Return an encoder's name; where its folder lies on this machine is nobody's business."""
+    return Path(encoder).name if Path(encoder).is_absolute() else encoder

@@ -100,6 +100,8 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         return m_step(batch, state, split, rows, learn)
 
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
+    if not learn.epochs:  # then the first prototypes are the answer
+        before_epoch(0)
     return state
 
 
@@ -115,7 +117,8 @@ def start_prototypes(
         generator: Source of randomness.
     """
     targets = torch.from_numpy(split.targets).to(embeddings.device)
-    if config.prototypes == "semisup_kmeans" and split.known:
+    room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids
+    if config.prototypes == "semisup_kmeans" and split.known and room:
         found = semisup_kmeans(
             embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
         )

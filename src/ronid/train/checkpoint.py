@@ -49,6 +49,7 @@ class Checkpoint:
         # Every tensor gets memory of its own: safetensors refuses shared storage.
         own = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
         own["format_version"] = torch.tensor([FORMAT_VERSION])
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_suffix(".partial")
         save_file(own, str(partial), metadata={"values": json.dumps(dict(values))})
         with partial.open("rb") as file:

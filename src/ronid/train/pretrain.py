@@ -12,6 +12,7 @@ from ronid.config import PretrainConfig
 from ronid.encode.language_head import language_head
 from ronid.encode.rows import Rows, TokenBatch, TokenRows
 from ronid.encode.transformer import TransformerBackbone
+from ronid.errors import UsageError
 from ronid.losses.language_model import language_model_loss, mask_tokens
 from ronid.train.batches import cycled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
@@ -39,6 +40,8 @@ def pretrain(
         return
     encoder = training.encoder
     state = StageState(encoder, _heads(training, split, rows, config))
+    if not state.heads:  # neither labels nor language to learn from
+        return
     has_dev = dev_rows is not None and len(split.known) > 0
     labelled = split.labelled
     size = config.labelled_batch
@@ -90,8 +93,15 @@ def _heads(
             heads["classes"] = nn.Sequential(nn.Dropout(config.head_dropout), linear)
         if config.language_weight and isinstance(rows, TokenRows):
             assert isinstance(encoder.backbone, TransformerBackbone)
+            if encoder.backbone.tokenizer.mask_token_id is None:
+                raise UsageError(
+                    f"encoder '{encoder.name}' has no mask token; set pretrain.language_weight to 0"
+                )
             heads["language"] = language_head(encoder.backbone)
-    return {name: head.to(encoder.device).requires_grad_(True) for name, head in heads.items()}
+    heads = {name: head.to(encoder.device).requires_grad_(True) for name, head in heads.items()}
+    # A checkpoint's own head shares the word embeddings: those are the encoder's to freeze.
+    encoder.backbone.set_trainable(encoder.backbone.trainable_layers)
+    return heads
 
 
 def _language_loss(

@@ -1,0 +1,94 @@
+"""Write the tables of README.md and docs from the stored rows; nothing in them is typed.
+
+    python benchmarks/tables.py            # rewrite
+    python benchmarks/tables.py --check    # exit 1 where a table is not what the rows say
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+DATASETS = {"clinc": "CLINC", "banking": "BANKING", "stackoverflow": "StackOverflow"}
+MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
+
+
+def read_rows(name: str) -> list[dict[str, Any]]:
+    path = RESULTS / name
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def core_table() -> str:
+    """Scores on the test files, one row per dataset and method."""
+    head = "| dataset | method | NMI | ARI | ACC | known | novel | fit | of it embedding |"
+    lines = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    order = {"": 0, "fast": 1, "paper": 2}
+    rows = read_rows("core.jsonl")
+    for row in sorted(rows, key=lambda r: (list(DATASETS).index(r["dataset"]), order[r["preset"]])):
+        scores = row["scores"]["argmax"]
+        seconds = row.get("seconds")
+        place = "GPU" if "cpu" not in row["device"] else "CPU"
+        times = ["", ""]
+        if seconds:
+            times = [f"{seconds['total']:.0f} s ({place})", f"{seconds['encode']:.0f} s"]
+        name = f"RoNID `{row['preset']}`" if row["preset"] else "k-means"
+        figures = [f"{scores[m]:.1f}" for m in MEASURES]
+        lines.append(f"| {' | '.join([DATASETS[row['dataset']], name, *figures, *times])} |")
+    return "\n".join(lines)
+
+
+def estep_table() -> str:
+    """Time and memory of the E-step, one row per size, temperature and solver."""
+    head = "| rows x intents | T | solver | device | passes | seconds | memory beyond inputs |"
+    lines = [head, "| --- | ---: | --- | --- | ---: | ---: | ---: |"]
+    for row in read_rows("estep.jsonl"):
+        size = f"{row['rows']:,} x {row['classes']}"
+        lead = [size, f"{row['temperature']:g}", row["solver"], row["device"].split(",")[0]]
+        if row.get("skip"):
+            figures = ["", row["skip"], ""]
+        else:
+            memory = f"{row['peak_memory_bytes'] / 2**20:,.0f} MiB"
+            figures = [f"{row['iterations']:,}", f"{row['seconds']:.2f}", memory]
+        lines.append(f"| {' | '.join([*lead, *figures])} |")
+    return "\n".join(lines)
+
+
+TABLES = {"core": core_table, "estep": estep_table}
+
+
+def filled(text: str) -> str:
+    """Return a Markdown file with every marked table made anew."""
+    for name, table in TABLES.items():
+        start, stop = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
+        if start in text:
+            before, rest = text.split(start, 1)
+            text = f"{before}{start}\n{table()}\n{stop}{rest.split(stop, 1)[1]}"
+    return text
+
+
+def pages() -> Iterable[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    stale = []
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        new = filled(text)
+        if new != text:
+            stale.append(page.name)
+            if not options.check:
+                page.write_text(new, encoding="utf-8")
+    print("\n".join(stale) or "all tables are up to date")
+    return 1 if stale and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

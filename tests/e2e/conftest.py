@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+import tiny
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny random BERT."""
+    return tiny.write_encoder(tmp_path_factory.mktemp("encoder") / "bert")
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of 360 utterances with columns text, intent and truth."""
+    return tiny.write_csv(tmp_path_factory.mktemp("corpus") / "calls.csv")
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A TOML file of settings for a run of a few epochs."""
+    path = tmp_path_factory.mktemp("quick") / "quick.toml"
+    path.write_text(tiny.QUICK)
+    return path
+
+
+@pytest.fixture(scope="session")
+def fitted(
+    tmp_path_factory: pytest.TempPathFactory, encoder: Path, corpus: Path, quick: Path
+) -> Path:
+    """A finished run; tests only read it."""
+    run = tmp_path_factory.mktemp("fitted") / "run"
+    tiny.ok(
+        "fit", corpus, "--out", run, "--intents", str(tiny.N_INTENTS), "--truth", "truth",
+        "--encoder", encoder, "--config", quick, "--quiet",
+    )  # fmt: skip
+    return run

@@ -1,0 +1,280 @@
+"""The verbs one after another, through the real command and a tiny encoder."""
+
+import csv
+import gzip
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import tiny
+from tiny import ok, ronid
+
+from ronid.metrics import score
+
+INTENTS = ("--intents", str(tiny.N_INTENTS))
+RESULTS = {
+    "README.md",
+    "assignments.parquet",
+    "config.toml",
+    "encoder",
+    "history.jsonl",
+    "intents.json",
+    "metrics.json",
+    "model.json",
+    "report.html",
+    "run.json",
+}
+
+
+def assigned(run: Path) -> dict[str, list[object]]:
+    """Read what a run says about its utterances."""
+    columns: dict[str, list[object]] = pq.read_table(run / "assignments.parquet").to_pydict()
+    return columns
+
+
+def test_fit_writes_the_whole_run_and_nothing_else(fitted: Path) -> None:
+    assert {path.name for path in fitted.iterdir()} == RESULTS
+    found = assigned(fitted)
+    assert found["text"] == [row.text for row in tiny.rows()]
+    assert found["given"] == [row.intent or None for row in tiny.rows()]
+    kept = [
+        (given, intent)
+        for given, intent in zip(found["given"], found["intent"], strict=True)
+        if given is not None
+    ]
+    assert kept
+    assert all(given == intent for given, intent in kept)
+
+
+def test_fit_puts_results_on_stdout_and_progress_on_stderr(
+    tmp_path: Path, encoder: Path, corpus: Path, quick: Path
+) -> None:
+    run = tmp_path / "run"
+    done = ronid(
+        "fit", corpus, "--out", run, *INTENTS, "--encoder", encoder, "--config", quick
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = [intent["name"] for intent in json.loads((run / "intents.json").read_text())["intents"]]
+    assert all(name in done.stdout for name in names)
+    assert len(done.stdout.splitlines()) >= 1 + tiny.N_INTENTS
+    said = done.stderr.splitlines()
+    assert said[0] == "360 utterances"
+    assert "discovering (EM) ..." in said
+    assert said[-1] == f"report: {run / 'report.html'}"
+    assert "utterances" not in done.stderr.replace("360 utterances", "").replace(
+        "embedding utterances", ""
+    )
+
+
+def test_quiet_json_is_all_there_is(
+    tmp_path: Path, encoder: Path, corpus: Path, quick: Path
+) -> None:
+    done = ronid(
+        "fit", corpus, "--out", tmp_path / "run", *INTENTS, "--truth", "truth", "--json",
+        "--encoder", encoder, "--config", quick, "--quiet",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert Path(found["report"]).is_file()
+    assert [i["known"] for i in found["intents"]] == [True] * 3 + [False] * 2
+    assert sum(i["size"] for i in found["intents"]) == len(tiny.rows())
+    assert set(found["scores"]) == {"nmi", "ari", "acc", "known_acc", "novel_acc", "h_score"}
+
+
+def test_same_input_gives_the_same_run_whichever_way_it_is_read(
+    tmp_path: Path, encoder: Path, corpus: Path, quick: Path, fitted: Path
+) -> None:
+    options = (*INTENTS, "--encoder", encoder, "--config", quick, "--quiet")
+    ok("fit", "-", "--out", tmp_path / "stdin", *options, stdin=corpus.read_bytes())
+    packed = tmp_path / "calls.jsonl.gz"
+    with gzip.open(packed, "wt", encoding="utf-8") as file:
+        for row in tiny.rows():
+            file.write(json.dumps({"text": row.text, "intent": row.intent or None}) + "\n")
+    ok("fit", packed, "--out", tmp_path / "packed", *options)
+    expected = assigned(fitted)
+    for run in ("stdin", "packed"):
+        found = assigned(tmp_path / run)
+        assert found["intent"] == expected["intent"]
+        assert found["confidence"] == expected["confidence"]
+    facts = json.loads((tmp_path / "stdin" / "run.json").read_text())
+    assert facts["source"] == "standard input"
+
+
+def test_truth_is_scored_on_unlabelled_rows_only(fitted: Path) -> None:
+    found, intents = assigned(fitted), json.loads((fitted / "intents.json").read_text())["intents"]
+    known = [intent["name"] for intent in intents if intent["known"]]
+    classes = [*known, *sorted(set(tiny.TOPICS) - set(known))]
+    free = [i for i, given in enumerate(found["given"]) if given is None]
+    truth = [classes.index(str(found["truth"][i])) for i in free]
+    predicted = [int(str(found["index"][i])) for i in free]
+    expected = asdict(score(truth, predicted, len(known)))
+    assert json.loads((fitted / "metrics.json").read_text())["scores"] == pytest.approx(expected)
+
+
+def test_dev_file_drives_early_stopping(tmp_path: Path, encoder: Path, corpus: Path) -> None:
+    dev = tiny.write_csv(tmp_path / "dev.csv", [row for row in tiny.rows() if row.intent][:20])
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        'preset = "paper"\n[pretrain]\nepochs = 2\n[start]\nrestarts = 1\n[m_step]\nepochs = 1\n'
+    )
+    run = tmp_path / "run"
+    ok(
+        "fit", corpus, "--out", run, *INTENTS, "--dev", dev, "--config", settings,
+        "--encoder", encoder, "--quiet",
+    )  # fmt: skip
+    history = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
+    pretrained = [row for row in history if row["stage"] == "pretrain"]
+    assert len(pretrained) == 2
+    # 20 rows are held out, so that accuracy moves in steps of 5 percent.
+    assert all(row["dev_accuracy"] % 5 == 0 for row in pretrained)
+    assert {path.name for path in run.iterdir()} == RESULTS
+
+
+def test_settings_of_a_run_make_the_same_run(
+    tmp_path: Path, encoder: Path, corpus: Path, fitted: Path
+) -> None:
+    run = tmp_path / "run"
+    ok("fit", corpus, "--out", run, *INTENTS, "--config", fitted / "config.toml", "--quiet")
+    assert assigned(run)["confidence"] == assigned(fitted)["confidence"]
+
+
+def test_label_used_once_is_a_warning(
+    tmp_path: Path, encoder: Path, corpus: Path, quick: Path
+) -> None:
+    utterances = tiny.rows()
+    utterances[-1] = tiny.Row("battery power today", "batery", "battery")
+    path = tiny.write_csv(tmp_path / "calls.csv", utterances)
+    done = ronid(
+        "fit", path, "--out", tmp_path / "run", *INTENTS, "--encoder", encoder, "--config", quick,
+        "--json",
+    )  # fmt: skip
+    assert done.returncode == 0
+    warned = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warned) == 1
+    assert "one labelled utterance only (batery); label more, or check the spelling" in warned[0]
+    assert "batery" in [intent["name"] for intent in json.loads(done.stdout)["intents"]]
+
+
+def test_predict_answers_single_utterances(fitted: Path) -> None:
+    asked = ("refund my money", "password reset, please", "zzz")
+    arguments = [part for text in asked for part in ("--text", text)]
+    done = ronid("predict", fitted, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["text"] for row in rows] == list(asked)
+    answers = json.loads(ok("predict", fitted, *arguments, "--json"))
+    for row, answer in zip(rows, answers, strict=True):
+        assert row["intent"] == answer["intent"]
+        assert float(row["confidence"]) == answer["confidence"]
+        assert row["known"] == str(answer["known"]).lower()
+        assert 1 / tiny.N_INTENTS <= answer["confidence"] <= 1
+
+
+def test_predict_agrees_with_the_run_and_across_formats(
+    fitted: Path, corpus: Path, tmp_path: Path
+) -> None:
+    for ending in ("csv", "jsonl", "parquet"):
+        done = ronid("predict", fitted, corpus, "--out", tmp_path / f"answers.{ending}", "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    with (tmp_path / "answers.csv").open(encoding="utf-8", newline="") as file:
+        from_csv = [
+            {**row, "confidence": float(row["confidence"]), "known": row["known"] == "true"}
+            for row in csv.DictReader(file)
+        ]
+    lines = (tmp_path / "answers.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == from_csv
+    assert pq.read_table(tmp_path / "answers.parquet").to_pylist() == from_csv
+    found = assigned(fitted)
+    free = [i for i, given in enumerate(found["given"]) if given is None]
+    assert [from_csv[i]["intent"] for i in free] == [found["intent"][i] for i in free]
+
+
+def test_predict_reads_standard_input_and_a_named_column(fitted: Path) -> None:
+    said = ok(
+        "predict", fitted, "-", "--column", "what", "--format", "csv", "--json", "--quiet",
+        stdin=b"what,text\nrefund my money,no\nreset password,no\n",
+    )  # fmt: skip
+    assert [row["text"] for row in json.loads(said)] == ["refund my money", "reset password"]
+
+
+def test_run_moves_and_its_encoder_too(
+    fitted: Path, encoder: Path, tmp_path: Path, corpus: Path
+) -> None:
+    import shutil
+
+    run = shutil.copytree(fitted, tmp_path / "elsewhere")
+    settings = (run / "config.toml").read_text()
+    (run / "config.toml").write_text(settings.replace(str(encoder), str(tmp_path / "gone")))
+    done = ronid("predict", run, "--text", "refund")
+    assert done.returncode == 2
+    assert "does not exist; check --encoder" in done.stderr
+    ask = ("--text", "refund my money now")
+    assert ok("predict", run, *ask, "--encoder", encoder) == ok("predict", fitted, *ask)
+
+
+def test_evaluate_equals_the_metrics_of_predict(fitted: Path, corpus: Path, tmp_path: Path) -> None:
+    told = json.loads(ok("evaluate", fitted, corpus, "--label", "truth", "--json", "--quiet"))
+    answers = json.loads(ok("predict", fitted, corpus, "--json", "--quiet"))
+    intents = json.loads((fitted / "intents.json").read_text())["intents"]
+    number = {intent["name"]: intent["index"] for intent in intents}
+    known = [intent["name"] for intent in intents if intent["known"]]
+    classes = [*known, *sorted(set(tiny.TOPICS) - set(known))]
+    truth = np.array([classes.index(row.truth) for row in tiny.rows()])
+    predicted = np.array([number[answer["intent"]] for answer in answers])
+    assert told["rows"] == len(truth)
+    assert told["scores"] == pytest.approx(asdict(score(truth, predicted, len(known))))
+
+
+def test_evaluate_counts_labelled_rows_only(fitted: Path, corpus: Path) -> None:
+    done = ronid("evaluate", fitted, corpus, "--label", "intent")
+    assert done.returncode == 0
+    assert "54 utterances with a true intent" in done.stderr
+    assert done.stdout.split()[:5] == ["ACC", "known", "novel", "NMI", "ARI"]
+
+
+def test_report_is_written_anew(fitted: Path, tmp_path: Path) -> None:
+    path = tmp_path / "again.html"
+    done = ronid("report", fitted, "--out", path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{path}\n", "")
+    assert path.read_text() == (fitted / "report.html").read_text()
+    assert str(tmp_path.parent) not in path.read_text()
+    assert json.loads(ok("report", fitted, "--json")) == {"report": str(fitted / "report.html")}
+
+
+def test_data_report_through_the_main_command(corpus: Path) -> None:
+    found = json.loads(ok("data", "report", corpus, "--json"))
+    assert (found["rows_kept"], found["labelled"]) == (360, 54)
+    assert "banking" in ok("data", "list")
+
+
+def test_model_of_the_run_loads_in_python(fitted: Path, corpus: Path) -> None:
+    from ronid import RoNID
+
+    model = RoNID.load(fitted, device="cpu")
+    answers = json.loads(ok("predict", fitted, corpus, "--json", "--quiet"))
+    texts = [answer["text"] for answer in answers]
+    assert model.predict(texts).tolist() == [answer["intent"] for answer in answers]
+
+
+def test_whole_encoder_can_be_trained_and_used_again(
+    tmp_path: Path, encoder: Path, corpus: Path
+) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        'preset = "paper"\n[encoder]\ntrainable_layers = -1\n[pretrain]\nepochs = 1\n'
+        "trainable_layers = -1\n[start]\nrestarts = 1\n[m_step]\nepochs = 1\nlr = 1e-3\n"
+    )
+    run = tmp_path / "run"
+    ok(
+        "fit", corpus, "--out", run, *INTENTS, "--config", settings, "--encoder", encoder,
+        "--quiet",
+    )  # fmt: skip
+    answers = json.loads(ok("predict", run, corpus, "--json", "--quiet"))
+    found = assigned(run)
+    free = [i for i, given in enumerate(found["given"]) if given is None]
+    agreed = np.mean([answers[i]["intent"] == found["intent"][i] for i in free])
+    assert agreed == 1

@@ -1,0 +1,273 @@
+"""The two steps of RoNID, one at a time."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import log_softmax, normalize
+
+from ronid.assign.prior import update_prior
+from ronid.config import EncoderConfig, EStepConfig, MStepConfig, StartConfig
+from ronid.encode.encoder import build_encoder
+from ronid.encode.rows import Rows
+from ronid.methods.ronid import e_step, m_step, predict, start_prototypes
+from ronid.train.state import StageState
+from ronid.types import Assignment, IntArray, Split
+
+CPU = torch.device("cpu")
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def on_arc(n: int) -> Tensor:
+    """Return n unit vectors from the first axis to the second, none halfway."""
+    angles = torch.linspace(0.01, math.pi / 2 - 0.01, n, dtype=torch.float64)
+    return torch.stack([angles.cos(), angles.sin()], dim=1).float()
+
+
+def problem(targets: list[int], n_intents: int, known: int) -> Split:
+    names = tuple(f"intent_{i}" for i in range(known))
+    return Split([""] * len(targets), np.array(targets), names, n_intents)
+
+
+def holding(prior: list[float], prototypes: Tensor) -> StageState:
+    config = EncoderConfig(trainable_layers=0, adapter_width=4)
+    encoder = build_encoder(config, CPU, seed=0, given_dim=prototypes.shape[1])
+    prior_tensor = torch.tensor(prior, dtype=torch.float64)
+    return StageState(encoder, tensors={"prototypes": prototypes, "prior": prior_tensor})
+
+
+def blobs(centres: Tensor, per_blob: int, spread: float = 0.05) -> Tensor:
+    """Return rows 0, k, 2k, ... around the first of k centres, and so on."""
+    noise = torch.randn(per_blob * len(centres), centres.shape[1], generator=generator(1))
+    return normalize(centres.repeat(per_blob, 1) + spread * noise, dim=1)
+
+
+class TestEStep:
+    hard = EStepConfig(eta=0.01, tolerance=1e-6, max_iterations=20_000)
+
+    def shares(self, found: Assignment, rows: IntArray | slice = slice(None)) -> list[int]:
+        return np.bincount(found.labels[rows], minlength=2).tolist()
+
+    @pytest.mark.parametrize(("prior", "counts"), [([0.5, 0.5], [20, 20]), ([0.2, 0.8], [8, 32])])
+    def test_labels_spread_as_the_prior_asks(self, prior: list[float], counts: list[int]) -> None:
+        state = holding(prior, torch.eye(2))
+        found = e_step(on_arc(40), state, problem([-1] * 40, 2, 0), self.hard, generator())
+        assert self.shares(found) == counts
+        assert (np.diff(found.labels) >= 0).all()  # and the nearest rows go first
+        assert found.converged
+        assert found.residual < 1e-6
+        assert found.iterations > 0
+
+    def test_labelled_rows_keep_their_intent_and_use_up_its_share(self) -> None:
+        targets = [-1] * 30 + [0] * 10  # the labelled ones lie at the other prototype
+        state = holding([0.5, 0.5], torch.eye(2))
+        found = e_step(on_arc(40), state, problem(targets, 2, 1), self.hard, generator())
+        assert (found.labels[30:] == 0).all()
+        assert self.shares(found, slice(30)) == [10, 20]
+
+    def test_rows_all_ignores_labels_until_the_end(self) -> None:
+        targets = [-1] * 30 + [0] * 10
+        state = holding([0.5, 0.5], torch.eye(2))
+        config = replace(self.hard, rows="all")
+        found = e_step(on_arc(40), state, problem(targets, 2, 1), config, generator())
+        assert (found.labels[30:] == 0).all()
+        assert self.shares(found, slice(30)) == [20, 10]
+
+    def test_all_rows_labelled_need_no_transport(self) -> None:
+        state = holding([0.5, 0.5], torch.eye(2))
+        found = e_step(on_arc(4), state, problem([1, 0, 1, 0], 2, 2), self.hard, generator())
+        assert found.labels.tolist() == [1, 0, 1, 0]
+        assert found.iterations == 0
+
+    @pytest.mark.parametrize("pseudo_labels", ["transport", "kmeans"])
+    def test_prior_moves_towards_the_predicted_shares(self, pseudo_labels: str) -> None:
+        points = on_arc(40)[:25]  # 20 nearer to the first axis, 5 to the second
+        state = holding([0.3, 0.7], torch.eye(2))
+        config = replace(self.hard, pseudo_labels=pseudo_labels, prior_momentum=0.9)
+        found = e_step(points, state, problem([-1] * 25, 2, 0), config, generator())
+        np.testing.assert_allclose(found.prior, [0.9 * 0.3 + 0.1 * 0.8, 0.9 * 0.7 + 0.1 * 0.2])
+        predicted = torch.tensor([0] * 20 + [1] * 5)
+        expected = update_prior(state.tensors["prior"], predicted, 0.9, config.prior_floor)
+        np.testing.assert_allclose(found.prior, expected.numpy())
+
+    def test_temperature_and_eta_count_by_their_product(self) -> None:
+        state, split = holding([0.3, 0.7], torch.eye(2)), problem([-1] * 40, 2, 0)
+        one = replace(self.hard, eta=0.05, score_temperature=1.0)
+        two = replace(self.hard, eta=0.5, score_temperature=0.1)
+        a, b = (e_step(on_arc(40), state, split, c, generator()) for c in (one, two))
+        assert np.array_equal(a.labels, b.labels)
+
+    def test_kmeans_ablation_finds_the_blobs_and_numbers_them_like_the_prototypes(self) -> None:
+        prototypes = torch.eye(4)[:3]
+        points = blobs(prototypes, 8)
+        state = holding([0.8, 0.1, 0.1], prototypes)
+        config = EStepConfig(pseudo_labels="kmeans")
+        split = problem([2, *([-1] * 23)], 3, 3)
+        found = e_step(points, state, split, config, generator())
+        assert found.labels.tolist() == [2, *[i % 3 for i in range(1, 24)]]
+
+
+class TestStartPrototypes:
+    centres = torch.eye(8)[:5]
+
+    def split(self, known: int) -> tuple[Tensor, Split]:
+        """Return blobs 4, 3, ..., of which the first `known` in that order are known."""
+        points = blobs(self.centres.flip(0), 10)
+        targets = [i % 5 if i < 15 and i % 5 < known else -1 for i in range(50)]
+        return points, problem(targets, 5, known)
+
+    @pytest.mark.parametrize("prototypes", ["kmeans", "semisup_kmeans"])
+    @pytest.mark.parametrize("known", [0, 2, 5])
+    def test_known_intents_come_first_and_every_blob_has_one(
+        self, prototypes: str, known: int
+    ) -> None:
+        points, split = self.split(known)
+        found = start_prototypes(points, split, StartConfig(prototypes, 10), generator())
+        torch.testing.assert_close(found.norm(dim=1), torch.ones(5))
+        nearest = (found @ self.centres.flip(0).T).argmax(dim=1).tolist()
+        assert nearest[:known] == list(range(known))
+        assert sorted(nearest) == list(range(5))
+
+    @pytest.mark.parametrize("prototypes", ["kmeans", "semisup_kmeans"])
+    def test_more_intents_than_the_labelled_rows_leave_room_for(self, prototypes: str) -> None:
+        points = blobs(self.centres, 2)
+        split = problem([i % 5 for i in range(10)], 7, 5)
+        found = start_prototypes(points, split, StartConfig(prototypes, 3), generator())
+        assert found.shape == (7, 8)
+        assert torch.isfinite(found).all()
+
+    def test_same_generator_same_start(self) -> None:
+        points, split = self.split(2)
+        one, two = (start_prototypes(points, split, StartConfig(), generator()) for _ in range(2))
+        assert torch.equal(one, two)
+
+
+class TestMStep:
+    config = MStepConfig(temperature=0.3, prototype_momentum=0.8, alpha=0.6)
+    any_rows, labelled = np.array([4, 0, 7, 2, 9, 5]), np.array([1, 3])
+
+    @pytest.fixture
+    def parts(self) -> tuple[StageState, Split, Rows]:
+        state = holding([0.25] * 4, normalize(torch.randn(4, 5, generator=generator(2)), dim=1))
+        encoder = state.encoder.train(False)  # no dropout: the same vectors every time
+        assert encoder.adapter is not None
+        with torch.no_grad():
+            encoder.adapter.outer.weight.normal_(generator=generator(3))
+        split = problem([-1, 0, -1, 1, -1, -1, -1, -1, -1, -1], 4, 2)
+        state.tensors["labels"] = torch.tensor([3, 0, 2, 1, 2, 0, 1, 3, 3, 2])
+        rows = encoder.prepare(np.random.default_rng(0).normal(size=(10, 5)))
+        return state, split, rows
+
+    def by_hand(self, parts: tuple[StageState, Split, Rows]) -> dict[str, float]:
+        """Return the terms of Eq. 6 to 10, one utterance and one prototype at a time."""
+        state, split, rows = parts
+        with torch.no_grad():
+            s = state.encoder(rows, np.arange(10))
+        mu, tau = state.tensors["prototypes"].clone(), self.config.temperature
+        labels = state.tensors["labels"]
+        for c in range(4):
+            members = [s[i] for i in self.any_rows if labels[i] == c]
+            if members:
+                w = self.config.prototype_momentum ** len(members)
+                mu[c] = normalize(w * mu[c] + (1 - w) * torch.stack(members).mean(0), dim=0)
+        intra = [-log_softmax(mu @ s[i] / tau, 0)[labels[i]] for i in self.any_rows]
+        cross = [-log_softmax(mu @ s[i] / tau, 0)[int(split.targets[i])] for i in self.labelled]
+        inter = []
+        for i in range(4):
+            others = [math.exp(float(mu[i] @ mu[j]) / tau) for j in range(4) if j != i]
+            inter.append(math.log(sum(others) / 3))
+        terms = {"intra": intra, "inter": inter, "ce": cross}
+        return {name: sum(map(float, term)) / len(term) for name, term in terms.items()}
+
+    @pytest.mark.parametrize("off", [None, "intra", "inter", "cross_entropy"])
+    def test_loss_is_eq_10_and_each_switch_takes_out_its_term(
+        self, parts: tuple[StageState, Split, Rows], off: str | None
+    ) -> None:
+        expected = self.by_hand(parts)
+        state, split, rows = parts
+        config = self.config if off is None else replace(self.config, **{off: False})
+        losses = m_step((self.any_rows, self.labelled), state, split, rows, config)
+        if off is not None:
+            expected["ce" if off == "cross_entropy" else off] = 0.0
+        losses = {name: loss.detach() for name, loss in losses.items()}
+        for name, value in expected.items():
+            assert float(losses[f"loss_{name}"]) == pytest.approx(value, abs=1e-5)
+        total = 0.6 * expected["intra"] + 0.4 * expected["inter"] + expected["ce"]
+        assert float(losses["loss"]) == pytest.approx(total, abs=1e-5)
+
+    def test_without_labelled_rows_there_is_no_cross_entropy(
+        self, parts: tuple[StageState, Split, Rows]
+    ) -> None:
+        state, split, rows = parts
+        none = np.empty(0, np.int64)
+        losses = m_step((self.any_rows, none), state, split, rows, self.config)
+        assert losses["loss_ce"].item() == 0.0
+        assert losses["loss"].item() != 0.0
+
+    @pytest.mark.parametrize("only", ["intra", "inter", "cross_entropy"])
+    def test_gradient_of_every_term_reaches_the_encoder(
+        self, parts: tuple[StageState, Split, Rows], only: str
+    ) -> None:
+        state, split, rows = parts
+        switches = {name: name == only for name in ("intra", "inter", "cross_entropy")}
+        config = replace(self.config, **switches)
+        m_step((self.any_rows, self.labelled), state, split, rows, config)["loss"].backward()
+        assert all(
+            weight.grad is not None and weight.grad.any()
+            for weight in state.encoder.trained_state().values()
+        )
+
+    def test_prototypes_move_once_and_carry_no_graph(
+        self, parts: tuple[StageState, Split, Rows]
+    ) -> None:
+        state, split, rows = parts
+        before = state.tensors["prototypes"].clone()
+        m_step((self.any_rows[:1], self.labelled), state, split, rows, self.config)
+        after = state.tensors["prototypes"]
+        assert not after.requires_grad
+        moved = (after != before).any(dim=1).tolist()
+        assert moved == [False, False, True, False]  # row 4 has pseudo-label 2
+        torch.testing.assert_close(after.norm(dim=1), torch.ones(4))
+
+    def test_update_per_batch_moves_less_than_per_item(
+        self, parts: tuple[StageState, Split, Rows]
+    ) -> None:
+        state, split, rows = parts
+        before = state.tensors["prototypes"].clone()
+        moves = []
+        for update in ("item", "batch"):
+            state.tensors["prototypes"] = before.clone()
+            config = replace(self.config, prototype_update=update)
+            m_step((self.any_rows, self.labelled), state, split, rows, config)
+            moves.append(float((state.tensors["prototypes"][2] - before[2]).norm()))
+        assert 0 < moves[1] < moves[0]
+
+
+class TestPredict:
+    def test_probabilities_equal_a_softmax_and_labels_their_largest(self) -> None:
+        points, prototypes = on_arc(6), torch.eye(2)
+        found = predict(points, prototypes, 0.1)
+        raw = np.exp(points.double().numpy() @ np.eye(2) / 0.1)
+        np.testing.assert_allclose(found.probabilities, raw / raw.sum(1, keepdims=True))
+        assert found.labels.tolist() == [0, 0, 0, 1, 1, 1]
+
+    def test_golden_probability(self) -> None:
+        found = predict(torch.tensor([[1.0, 0.0]]), torch.eye(2), 1.0)
+        assert found.probabilities[0, 0] == pytest.approx(1 / (1 + math.exp(-1)))
+
+    def test_blocks_and_no_rows(self) -> None:
+        points = normalize(torch.randn(9000, 3, generator=generator()), dim=1)
+        prototypes = normalize(torch.randn(4, 3, generator=generator(1)), dim=1)
+        whole = predict(points, prototypes, 0.07)
+        part = predict(points[8190:8200], prototypes, 0.07)
+        assert np.array_equal(whole.labels[8190:8200], part.labels)
+        np.testing.assert_allclose(whole.probabilities.sum(1), 1.0)
+        empty = predict(points[:0], prototypes, 0.07)
+        assert empty.probabilities.shape == (0, 4)
+        assert empty.labels.shape == (0,)

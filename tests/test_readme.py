@@ -1,0 +1,238 @@
+"""Every example of the README runs, and the documents say nothing that is not there.
+
+Run as a program, this file renews the table of settings in docs/method.md.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ronid.config import PRESETS, RoNIDConfig
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+METHOD = ROOT / "docs" / "method.md"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+TABLE = re.compile(r"(?<=<!-- config -->\n).*?(?=<!-- /config -->)", re.DOTALL)
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    """Return the fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def commands(text: str = README) -> list[list[str]]:
+    """Return every command of the bash blocks, cut into words."""
+    lines = "".join(blocks("bash", text)).splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def setting_table() -> str:
+    """Return all settings as Markdown: name, both presets' values, and what the docstring says."""
+    lines = ["| setting | `paper` | `fast` | what |", "| --- | --- | --- | --- |"]
+    for section in fields(RoNIDConfig):
+        paper, fast = (getattr(PRESETS[name], section.name) for name in ("paper", "fast"))
+        if not is_dataclass(paper):
+            continue
+        about = described(type(paper))  # type: ignore[arg-type]
+        for item in fields(paper):
+            values = [f"`{getattr(preset, item.name)}`" for preset in (paper, fast)]
+            cells = (f"`{section.name}.{item.name}`", *values, about.get(item.name, ""))
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def described(config: type[Any]) -> dict[str, str]:
+    """Return what a dataclass's docstring says about each of its fields."""
+    arguments = (config.__doc__ or "").partition("Args:\n")[2]
+    found: dict[str, str] = {}
+    for line in arguments.splitlines():
+        start = re.match(r" {8}(\w+): (.*)", line)
+        if start:
+            name, found[start[1]] = start[1], start[2]
+        elif line.strip():
+            found[name] += f" {line.strip()}"
+    return {name: text.replace("|", "\\|") for name, text in found.items()}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files the README names: the demo corpus as a user's own, and so on."""
+    import csv
+
+    from ronid.config import preset, updated
+    from ronid.data.corpus import corpus_from
+    from ronid.data.demo import demo_corpus
+    from ronid.run import Job, RunFolder
+
+    folder = tmp_path_factory.mktemp("desk")
+    corpus = demo_corpus()
+    rows = list(zip(corpus.texts, corpus.labels, corpus.truth or (), strict=True))
+    tables: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
+        "calls.csv": (("text", "intent"), [(text, label) for text, label, _ in rows]),
+        "new.csv": (("text",), [(text,) for text, _, _ in rows[:50]]),
+        "checked.csv": (("text", "truth"), [(text, truth) for text, _, truth in rows[:200]]),
+    }
+    for name, (header, content) in tables.items():
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([header, *content])
+    (block,) = blocks("toml")
+    (folder / "settings.toml").write_text(block, encoding="utf-8")
+    small = corpus_from(corpus.texts[:60], corpus.labels[:60])
+    quick = updated(preset("fast"), {"contrast": {"epochs": 1}, "m_step": {"epochs": 1}})
+    RunFolder.create(folder / "stopped-run", Job(small, None, 24, quick, 0, "cpu"), "calls.csv")
+    return folder
+
+
+def environment() -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("ronid", path=environment()["PATH"]) is None, reason="ronid is not installed"
+)
+def test_every_shell_example_runs(desk: Path) -> None:
+    ran = [words for words in commands() if words[0] == "ronid"]
+    for words in ran:
+        done = subprocess.run(
+            words, cwd=desk, env=environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+    assert {words[1] for words in ran} == {"data", "fit", "predict", "evaluate", "report"}
+    assert len((desk / "answers.csv").read_text(encoding="utf-8").splitlines()) > 50
+    assert (desk / "stopped-run" / "report.html").is_file()
+    named = re.findall(r"^\| `([\w.]+)/?`(?:, `([\w.]+)`)? \|", README, re.MULTILINE)
+    files = {name for row in named for name in row if "." in name or name == "encoder"}
+    assert files == {path.name for path in (desk / "run").iterdir()}
+
+
+@pytest.mark.slow
+def test_every_python_example_runs(desk: Path) -> None:
+    for block in blocks("python"):
+        done = subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=desk, env=environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert len(lines) == 8 + 1  # the new intents and one prediction
+
+
+def test_only_known_programs_stand_in_shell_examples() -> None:
+    for document in DOCUMENTS:
+        programs = {words[0] for words in commands(document.read_text(encoding="utf-8"))}
+        assert programs <= {"ronid", "make", "pip"}, document.name
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for document in DOCUMENTS:
+        for program, *targets in commands(document.read_text(encoding="utf-8")):
+            if program == "make":
+                assert all(re.search(f"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_install_examples_name_what_is_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for extra in re.findall(r"\.\[(\w+)\]", README):
+        assert extra in project["optional-dependencies"]
+    for constraint in re.findall(r"--constraint (\S+)", README):
+        assert (ROOT / constraint).is_file()
+
+
+def test_example_file_is_read_as_the_readme_says(tmp_path: Path) -> None:
+    from ronid import load_corpus
+
+    (block,) = blocks("csv")
+    (tmp_path / "calls.csv").write_text(block, encoding="utf-8")
+    assert load_corpus(tmp_path / "calls.csv").labels == ["change_plan", "unlock_failed", None]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_resolve(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if not target.startswith("https://"):
+            assert (document.parent / target).exists(), target
+
+
+def test_functions_of_the_method_page_are_where_it_says() -> None:
+    rows = re.findall(
+        r"^\| [^|]+ \| [^|]+ \| `(\w+)` \| \[([\w/.]+)\]\((\S+)\) \|", METHOD.read_text(), re.M
+    )
+    assert len(rows) >= 11
+    for function, shown, path in rows:
+        assert path == f"../src/ronid/{shown}"
+        assert f"def {function}(" in (METHOD.parent / path).read_text(encoding="utf-8")
+
+
+def test_settings_of_the_method_page_exist() -> None:
+    sections = {item.name: getattr(PRESETS["paper"], item.name) for item in fields(RoNIDConfig)}
+    named = re.findall(r"`([a-z]\w*)\.(\w+)(?:`| = )", METHOD.read_text(encoding="utf-8"))
+    assert len(named) > 30
+    for section, setting in named:
+        assert hasattr(sections[section], setting), f"{section}.{setting}"
+
+
+def test_table_of_settings_is_the_one_of_the_code() -> None:
+    (table,) = TABLE.findall(METHOD.read_text(encoding="utf-8"))
+    assert table == setting_table(), "renew it with: python tests/test_readme.py"
+
+
+def test_citation_is_that_of_the_readme() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    from ronid.version import __version__
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
+    assert citation["authors"] == [{"name": "The RoNID developers"}]
+    paper = citation["preferred-citation"]
+    authors = [f"{one['given-names']} {one['family-names']}" for one in paper["authors"]]
+    quoted = " ".join(line.removeprefix("> ") for line in README.splitlines() if line[:2] == "> ")
+    expected = f"{', '.join(authors)}. {paper['title']}. {paper['collection-title']}."
+    assert quoted == expected
+
+
+def test_changelog_has_this_version() -> None:
+    from ronid.version import __version__
+
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_no_tracked_text_file_holds_a_machine_path() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    # safe.directory: a checkout may belong to another user than the one who tests.
+    listing = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard", "-z"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    # Written in parts, so that this file does not hold what it looks for.
+    folders = ("home/", "root/", "Users/", "work/", "tmp/", "mnt/")
+    machine = re.compile(rf"(?<![\w.}}<])/(?:{'|'.join(folders)})\w")
+    for name in filter(None, names.split("\0")):
+        path = ROOT / name
+        content = path.read_bytes() if path.is_file() else b""
+        if b"\0" not in content[:8192]:
+            found = machine.search(content.decode("utf-8", "replace"))
+            assert found is None, f"{name}: {found}"
+
+
+def test_picture_of_the_report_is_small() -> None:
+    content = (ROOT / "docs" / "images" / "report.png").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) < 400_000
+
+
+if __name__ == "__main__":
+    page = METHOD.read_text(encoding="utf-8")
+    METHOD.write_text(TABLE.sub(lambda _: setting_table(), page), encoding="utf-8")

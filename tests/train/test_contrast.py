@@ -1,0 +1,95 @@
+"""Neighbour contrast before the EM loop."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from ronid.assign.neighbours import nearest_neighbours
+from ronid.config import ContrastConfig, EncoderConfig
+from ronid.encode.encoder import build_encoder
+from ronid.train import contrast as module
+from ronid.train.contrast import contrast
+from ronid.train.state import Training
+from ronid.types import Split
+from toys import TinyEncoder, Toy, make_toy
+
+CONFIG = ContrastConfig(epochs=3, batch=32, lr=1e-3)
+
+
+def start(name: str) -> Training:
+    config = EncoderConfig(name=name, trainable_layers=0, adapter_width=16)
+    return Training(build_encoder(config, torch.device("cpu"), seed=0))
+
+
+def run(training: Training, split: Split, config: ContrastConfig) -> None:
+    contrast(training, split, training.encoder.prepare(split.texts), config)
+
+
+def test_loss_falls_and_neighbours_agree_more(tiny: TinyEncoder, utterances: Toy) -> None:
+    training, split = start(tiny("bert")), utterances.split()
+    rows = training.encoder.prepare(split.texts)
+
+    def agreement() -> float:
+        near = nearest_neighbours(training.encoder.embed_all(rows), 5).numpy()
+        return float((utterances.classes[near] == utterances.classes[:, None]).mean())
+
+    before = agreement()
+    run(training, split, replace(CONFIG, epochs=15, batch=64))
+    assert training.history[-1]["loss"] < training.history[0]["loss"]
+    assert agreement() > before
+    assert training.finished == ["contrast"]
+
+
+def test_loss_is_the_weighted_sum_of_its_terms(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(), replace(CONFIG, supervised_weight=0.3))
+    for row in training.history:
+        expected = row["loss_neighbour"] + 0.3 * row["loss_supervised"]
+        assert row["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_without_labels_only_neighbours_pull(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(known=0), CONFIG)
+    assert "loss_supervised" not in training.history[0]
+    assert np.isfinite([row["loss"] for row in training.history]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({"neighbours": 7}, 7), ({"neighbour_share": 0.4}, 4), ({"neighbour_share": 0.0}, 1)],
+)
+def test_length_of_the_neighbour_lists(
+    tiny: TinyEncoder,
+    few_utterances: Toy,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, float],
+    expected: int,
+) -> None:
+    asked: list[int] = []
+
+    def note(points: torch.Tensor, count: int) -> torch.Tensor:
+        asked.append(count)
+        return nearest_neighbours(points, count)
+
+    monkeypatch.setattr(module, "nearest_neighbours", note)
+    run(
+        start(tiny("bert")),
+        few_utterances.split(),
+        replace(CONFIG, epochs=5, refresh_epochs=2, **changes),
+    )
+    assert asked == [expected] * 3  # before epochs 1, 3 and 5
+
+
+def test_two_rows_have_nothing_to_contrast(tiny: TinyEncoder) -> None:
+    training = start(tiny("bert"))
+    run(training, make_toy(2, 2).split(known=1), CONFIG)
+    assert training.history == []
+
+
+def test_no_epochs_skip_the_stage(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(), replace(CONFIG, epochs=0))
+    assert (training.history, training.finished) == ([], [])

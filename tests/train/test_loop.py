@@ -1,0 +1,192 @@
+"""The one loop: averages, schedule, stops, history, progress."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from ronid.config import EncoderConfig, OptimiserConfig
+from ronid.encode.encoder import build_encoder
+from ronid.errors import RonidError
+from ronid.train.loop import Stage, run_epochs, seeded
+from ronid.train.optim import linear_factor
+from ronid.train.state import StageState, Training
+
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Told:
+    """Progress that remembers."""
+
+    begun: list[tuple[str, int]] = field(default_factory=list)
+    steps: int = 0
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    ended: int = 0
+
+    def begin(self, stage: str, total: int) -> None:
+        self.begun.append((stage, total))
+
+    def advance(self, steps: int = 1, figures: Mapping[str, Any] | None = None) -> None:
+        self.steps += steps
+        if figures is not None:
+            self.rows.append(figures)
+
+    def end(self) -> None:
+        self.ended += 1
+
+
+@dataclass(frozen=True)
+class StopAfter:
+    """Stops after an epoch."""
+
+    epoch: int
+
+    def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
+        return bool(row["epoch"] >= self.epoch)
+
+    def finish(self, state: StageState) -> None:
+        state.scalars["finished"] = True
+
+
+@pytest.fixture
+def training() -> Training:
+    config = EncoderConfig(trainable_layers=0, adapter_width=4)
+    encoder = build_encoder(config, CPU, seed=0, given_dim=3)
+    return Training(encoder, 0, OptimiserConfig(warmup_share=0.5), Told())
+
+
+def weight_of(training: Training) -> Tensor:
+    return training.encoder.trained_state()["adapter.inner.bias"]
+
+
+def run(training: Training, stage: Stage, losses: list[float], **hooks: Any) -> StageState:
+    """Run a stage whose every epoch has one batch per entry of `losses`."""
+    state = StageState(training.encoder)
+
+    def step(loss: float) -> Mapping[str, Tensor]:
+        value = weight_of(training).sum() * 0 + loss
+        return {"loss": value, "loss_half": value / 2}
+
+    run_epochs(training, stage, state, lambda _: iter(losses), step, **hooks)
+    return state
+
+
+def test_losses_are_averaged_over_the_steps_of_an_epoch(training: Training) -> None:
+    run(training, Stage("s", 2, 3, 0.1), [1.0, 2.0, 6.0])
+    expected = {"stage": "s", "loss": 3.0, "loss_half": 1.5}
+    assert training.history == [{**expected, "epoch": 1}, {**expected, "epoch": 2}]
+
+
+def test_history_holds_the_figures_of_both_hooks(training: Training) -> None:
+    run(
+        training,
+        Stage("s", 2, 1, 0.1),
+        [1.0],
+        before_epoch=lambda epoch: {"before": epoch},
+        after_epoch=lambda epoch: {"after": 10 * epoch},
+    )
+    assert [(row["before"], row["after"]) for row in training.history] == [(0, 0), (1, 10)]
+
+
+def test_progress_hears_of_every_epoch(training: Training) -> None:
+    run(training, Stage("s", 3, 1, 0.1), [1.0])
+    told = training.progress
+    assert isinstance(told, Told)
+    assert told.begun == [("s", 3)]
+    assert (told.steps, told.ended) == (3, 1)
+    assert told.rows == training.history
+
+
+def test_stopper_ends_the_stage_and_has_the_last_word(training: Training) -> None:
+    state = run(training, Stage("s", 10, 1, 0.1, StopAfter(4)), [1.0])
+    assert [row["epoch"] for row in training.history] == [1, 2, 3, 4]
+    assert state.scalars["finished"]
+    assert state.scalars["stopped"]
+
+
+def test_learning_rate_follows_the_schedule_to_its_ends(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+
+    def note(self: torch.optim.AdamW, *_: Any) -> None:
+        rates.append(self.param_groups[0]["lr"])
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", note)
+    run(training, Stage("s", 2, 4, 0.8), [1.0] * 4)
+    assert rates == [0.8 * linear_factor(step, 8, 0.5) for step in range(8)]
+    assert rates[3] == 0.8
+    assert rates[-1] == pytest.approx(0.8 / 4)
+
+
+def test_gradients_are_clipped(training: Training) -> None:
+    seen: list[float] = []
+    training.optimiser = OptimiserConfig(clip_norm=0.25)
+    state = StageState(training.encoder)
+
+    def step(_: int) -> Mapping[str, Tensor]:
+        weight = weight_of(training)
+        if weight.grad is not None:  # that of the step before
+            seen.append(float(weight.grad.norm()))
+        return {"loss": 1000 * weight.sum()}
+
+    run_epochs(training, Stage("s", 1, 2, 0.1), state, lambda _: iter([0, 1]), step)
+    assert seen == [pytest.approx(0.25, rel=1e-3)]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_loss_that_is_no_number_is_an_error(training: Training, bad: float) -> None:
+    with pytest.raises(RonidError, match=r"in stage 's', epoch 1; lower the learning rate \(0.1\)"):
+        run(training, Stage("s", 2, 2, 0.1), [1.0, bad])
+
+
+def test_dropout_is_on_during_steps_and_every_epoch_anew(training: Training) -> None:
+    modes: list[bool] = []
+    state = StageState(training.encoder, {"head": torch.nn.Linear(3, 2)})
+
+    def off(_: int) -> dict[str, Any]:
+        training.encoder.train(False)
+        state.heads["head"].train(False)
+        return {}
+
+    def step(_: int) -> Mapping[str, Tensor]:
+        modes.extend([training.encoder.training, state.heads["head"].training])
+        return {"loss": state.heads["head"].weight.sum()}
+
+    run_epochs(training, Stage("s", 2, 1, 0.1), state, lambda _: iter([0]), step, before_epoch=off)
+    assert modes == [True] * 4
+
+
+def test_each_epoch_draws_other_batches_and_each_run_the_same(training: Training) -> None:
+    def draws() -> list[int]:
+        drawn: list[int] = []
+
+        def batches(rng: np.random.Generator) -> Iterator[int]:
+            yield int(rng.integers(1 << 30))
+
+        def step(batch: int) -> Mapping[str, Tensor]:
+            drawn.extend([batch, int(torch.randint(1 << 30, ()))])
+            return {"loss": weight_of(training).sum()}
+
+        run_epochs(training, Stage("s", 3, 1, 0.1), StageState(training.encoder), batches, step)
+        return drawn
+
+    first = draws()
+    assert len(set(first)) == 6
+    assert draws() == first
+
+
+def test_seeding_leaves_the_global_generator_alone() -> None:
+    before = torch.get_rng_state()
+    with seeded(CPU, 0, "stage", 1) as rng:
+        inside = (torch.rand(1).item(), rng.random())
+    assert torch.equal(torch.get_rng_state(), before)
+    with seeded(CPU, 0, "stage", 1) as rng:
+        assert (torch.rand(1).item(), rng.random()) == inside
+    with seeded(CPU, 0, "stage", 2) as rng:
+        assert (torch.rand(1).item(), rng.random()) != inside

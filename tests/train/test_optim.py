@@ -1,0 +1,61 @@
+"""Learning-rate schedule, weight decay and devices."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from ronid.config import OptimiserConfig
+from ronid.errors import UsageError
+from ronid.train.optim import choose_device, linear_factor, make_optimiser
+
+
+def test_golden_schedule() -> None:
+    factors = [linear_factor(step, 10, 0.2) for step in range(11)]
+    assert factors == [0.5, 1.0, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125, 0.0]
+
+
+@given(total=st.integers(1, 500), share=st.floats(0, 1))
+def test_factor_rises_to_one_and_falls_without_reaching_zero(total: int, share: float) -> None:
+    factors = [linear_factor(step, total, share) for step in range(total)]
+    assert max(factors) == 1.0
+    assert min(factors) > 0
+    peak = factors.index(1.0)
+    assert factors[: peak + 1] == sorted(factors[: peak + 1])
+    assert factors[peak:] == sorted(factors[peak:], reverse=True)
+    assert linear_factor(total + 5, total, share) == 0.0
+
+
+def test_without_warm_up_the_first_step_is_full() -> None:
+    assert [linear_factor(step, 4, 0.0) for step in range(4)] == [
+        1.0,
+        1.0,
+        pytest.approx(2 / 3),
+        pytest.approx(1 / 3),
+    ]
+
+
+def test_matrices_decay_and_biases_do_not() -> None:
+    shared = nn.Linear(2, 2)
+    frozen = nn.Linear(2, 2).requires_grad_(False)
+    model = nn.Sequential(shared, nn.LayerNorm(2), frozen)
+    optimiser = make_optimiser([model, shared], 0.5, OptimiserConfig(weight_decay=0.1))
+    decayed, plain = optimiser.param_groups
+    assert [p.ndim for p in decayed["params"]] == [2]
+    assert [p.ndim for p in plain["params"]] == [1, 1, 1]
+    assert (decayed["weight_decay"], plain["weight_decay"]) == (0.1, 0.0)
+    assert decayed["lr"] == 0.5
+
+
+def test_devices_that_are_not_there_are_refused() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device().type in {"cpu", "cuda"}
+    with pytest.raises(UsageError, match="no device 'warp'"):
+        choose_device("warp")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_gpu_without_a_gpu_is_refused() -> None:
+    with pytest.raises(UsageError, match="no GPU is usable here; use cpu"):
+        choose_device("cuda")

@@ -1,0 +1,130 @@
+"""Pre-training: what it learns, what it may touch, and what it does without labels or head."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from ronid.config import ALL_LAYERS, EncoderConfig, PretrainConfig
+from ronid.encode.encoder import build_encoder
+from ronid.errors import UsageError
+from ronid.train.pretrain import pretrain
+from ronid.train.state import Training
+from ronid.types import Split
+from toys import FAMILIES, TinyEncoder, Toy
+
+CPU = torch.device("cpu")
+SHORT = PretrainConfig(epochs=2, lr=1e-3)
+
+
+def start(name: str, layers: int = 1, adapter: int = 0) -> Training:
+    config = EncoderConfig(name=name, trainable_layers=layers, adapter_width=adapter)
+    return Training(build_encoder(config, CPU, seed=0))
+
+
+def run(training: Training, split: Split, config: PretrainConfig = SHORT) -> None:
+    encoder = training.encoder
+    dev = encoder.prepare(split.dev_texts) if len(split.dev_texts) else None
+    pretrain(training, split, encoder.prepare(split.texts), dev, config)
+
+
+def test_both_losses_fall(tiny: TinyEncoder, utterances: Toy) -> None:
+    training = start(tiny("bert", masked_lm=True))
+    run(training, utterances.split(), replace(SHORT, epochs=12, lr=5e-3, labelled_batch=16))
+    first, last = training.history[0], training.history[-1]
+    assert last["loss_ce"] < 0.8 * first["loss_ce"]
+    assert last["loss_mlm"] < 0.98 * first["loss_mlm"]
+    assert last["loss"] == pytest.approx(last["loss_ce"] + last["loss_mlm"], rel=1e-5)
+    assert training.finished == ["pretrain"]
+
+
+@pytest.mark.parametrize("masked_lm", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_the_trained_layers_change(
+    tiny: TinyEncoder, few_utterances: Toy, family: str, masked_lm: bool
+) -> None:
+    training = start(tiny(family, masked_lm))
+    model = training.encoder.backbone.model
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    run(training, few_utterances.split(), replace(SHORT, epochs=1))
+    changed = {n for n, p in model.named_parameters() if not p.equal(before[n])}
+    assert changed
+    assert changed <= set(training.encoder.backbone.trained_state())
+
+
+def test_whole_encoder_learns_when_asked(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert", masked_lm=True), ALL_LAYERS)
+    words = training.encoder.backbone.model.get_input_embeddings().weight
+    before = words.detach().clone()
+    run(training, few_utterances.split(), replace(SHORT, epochs=1))
+    assert not torch.equal(words, before)
+
+
+def test_held_out_accuracy_picks_the_epoch(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(dev=20), replace(SHORT, epochs=6, patience=1, lr=1e-2))
+    accuracies = [row["dev_accuracy"] for row in training.history]
+    assert all(0 <= a <= 100 for a in accuracies)
+    assert len(accuracies) <= 6
+    best = int(np.argmax(accuracies))
+    assert len(accuracies) == min(6, best + 2)
+
+
+def test_without_held_out_rows_it_runs_its_own_number_of_epochs(
+    tiny: TinyEncoder, few_utterances: Toy
+) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(), replace(SHORT, epochs=9, epochs_without_dev=2))
+    assert len(training.history) == 2
+    assert "dev_accuracy" not in training.history[0]
+
+
+def test_without_labels_only_the_language_is_learnt(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(known=0), replace(SHORT, epochs=1))
+    assert "loss_mlm" in training.history[0]
+    assert "loss_ce" not in training.history[0]
+
+
+def test_without_language_only_the_classes_are_learnt(
+    tiny: TinyEncoder, few_utterances: Toy
+) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(), replace(SHORT, language_weight=0.0))
+    assert "loss_mlm" not in training.history[0]
+
+
+def test_nothing_to_learn_from_is_no_error(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(known=0), replace(SHORT, language_weight=0.0))
+    assert training.history == []
+
+
+def test_adapter_alone_learns_the_classes(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"), layers=0, adapter=16)
+    run(training, few_utterances.split(), replace(SHORT, epochs=1))
+    assert set(training.history[0]) == {"stage", "epoch", "loss", "loss_ce"}
+
+
+def test_language_weight_scales_its_loss(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    losses = []
+    for weight in (1.0, 0.5):
+        training = start(tiny("bert"))
+        config = replace(SHORT, epochs=1, lr=0.0, language_weight=weight)
+        run(training, few_utterances.split(known=0), config)
+        losses.append(training.history[0]["loss_mlm"])
+    assert losses[1] == pytest.approx(losses[0] / 2)
+
+
+def test_tokenizer_without_a_mask_is_refused(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    training.encoder.backbone.tokenizer.mask_token = None
+    with pytest.raises(UsageError, match=r"no mask token; set pretrain\.language_weight to 0"):
+        run(training, few_utterances.split())
+
+
+def test_no_epochs_skip_the_stage(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(), PretrainConfig(epochs=0))
+    assert (training.history, training.finished) == ([], [])
