@@ -1,7 +1,7 @@
 """Write the tables of README.md and docs from the stored rows; nothing in them is typed.
 
-    python benchmarks/tables.py            # rewrite
-    python benchmarks/tables.py --check    # exit 1 where a table is not what the rows say
+python benchmarks/tables.py            # rewrite
+python benchmarks/tables.py --check    # exit 1 where a table is not what the rows say
 """
 
 import argparse
