@@ -81,7 +81,7 @@ def _ronid(dataset: str, name: str, seed: int, options: argparse.Namespace) -> d
         started = time.perf_counter()
         _call(
             *("fit", str(split / "train.csv"), "--dev", str(split / "dev.csv"), "--out", str(run)),
-            *("--text", "text", "--label", "intent", "--truth", "truth", "--preset", name),
+            *("--text", "text", "--label", "intent", "--preset", name),
             *("--intents", str(BENCHMARKS[dataset].intents), "--seed", str(seed)),
             *("--encoder", options.encoder, "--device", options.device),
         )

@@ -28,6 +28,9 @@ class EncoderConfig:
         trainable_layers: Last n transformer layers to train; 0 freezes all, ALL_LAYERS none.
         adapter_width: Hidden width of a residual adapter on the pooled vector; 0 for none.
         adapter_dropout: Dropout inside the adapter.
+        adapter_reads_words: Let the adapter see, beside the pooled vector, the mean of the word
+            vectors below the first layer: which words occur, which the upper layers blur. Only
+            with a frozen encoder.
         max_length_tokens: Longer utterances are cut (with a warning that counts them).
     """
 
@@ -35,6 +38,7 @@ class EncoderConfig:
     trainable_layers: int = 1
     adapter_width: int = 0
     adapter_dropout: float = 0.1
+    adapter_reads_words: bool = False
     max_length_tokens: int = 128
 
 
@@ -95,8 +99,9 @@ class ContrastConfig:
         refresh_epochs: Neighbour lists are made anew every so many epochs.
         temperature: Temperature of the contrast.
         batch: Anchors per step; each brings one of its neighbours.
+        labelled_batch: Labelled rows beside them for the supervised part.
         lr: Learning rate.
-        supervised_weight: Weight of cross-entropy between labelled rows and known class means.
+        supervised_weight: Weight of the contrast among labelled rows.
     """
 
     epochs: int = 0
@@ -105,6 +110,7 @@ class ContrastConfig:
     refresh_epochs: int = 5
     temperature: float = 0.07
     batch: int = 256
+    labelled_batch: int = 256
     lr: float = 1e-3
     supervised_weight: float = 1.0
 
@@ -207,11 +213,11 @@ PRESETS: dict[str, RoNIDConfig] = {
     # adapter learns on those vectors.
     "fast": RoNIDConfig(
         preset="fast",
-        encoder=EncoderConfig(trainable_layers=0, adapter_width=512),
+        encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
         pretrain=PretrainConfig(epochs=0),
-        contrast=ContrastConfig(epochs=5),
-        start=StartConfig(restarts=5),
-        m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=128),
+        contrast=ContrastConfig(epochs=5, labelled_batch=128),
+        start=StartConfig(prototypes="semisup_kmeans", restarts=5),
+        m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
     ),
 }
 

@@ -69,25 +69,28 @@ class Adapter(nn.Module):
     """A residual two-layer network that starts as the identity.
 
     Args:
-        dim: Width of input and output.
+        dim: Width of the pooled vector and of the output.
         width: Hidden width.
         dropout: Dropout on input and hidden units while training.
+        reads_words: Whether the input holds the mean word vector after the pooled one.
     """
 
-    def __init__(self, dim: int, width: int, dropout: float) -> None:
+    def __init__(self, dim: int, width: int, dropout: float, reads_words: bool = False) -> None:
         super().__init__()
-        self.inner = nn.Linear(dim, width)
+        self.dim = dim
+        self.inner = nn.Linear(2 * dim if reads_words else dim, width)
         self.outer = nn.Linear(width, dim)
         self.dropout = nn.Dropout(dropout)
         nn.init.zeros_(self.outer.weight)
         nn.init.zeros_(self.outer.bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """(b, d) to (b, d)."""
+        """(b, d), or (b, 2d) with words, to (b, d)."""
         # Unit length first, so that one learning rate suits encoders of any scale.
-        unit = functional.normalize(vectors, dim=-1)
-        hidden = functional.gelu(self.inner(self.dropout(unit)))
-        return unit + self.outer(self.dropout(hidden))
+        parts = [functional.normalize(part, dim=-1) for part in vectors.split(self.dim, dim=-1)]
+        hidden = functional.gelu(self.inner(self.dropout(torch.cat(parts, dim=-1))))
+        adapted: Tensor = parts[0] + self.outer(self.dropout(hidden))
+        return adapted
 
 
 class Encoder(nn.Module):
@@ -208,10 +211,16 @@ def build_encoder(
         given_dim: Width of the user's embeddings, or None for text.
         cache: Keeps the output of frozen layers.
     """
+    words = config.adapter_reads_words and given_dim is None
+    if words and (config.trainable_layers or not config.adapter_width):
+        raise UsageError(
+            "encoder.adapter_reads_words needs trainable_layers = 0 and an adapter_width; "
+            "set adapter_reads_words = false to train layers"
+        )
     backbone: TransformerBackbone | VectorBackbone
     if given_dim is None:
         backbone = TransformerBackbone(
-            config.name, config.trainable_layers, config.max_length_tokens, device
+            config.name, config.trainable_layers, config.max_length_tokens, device, words
         )
     else:
         backbone = VectorBackbone(given_dim, device)
@@ -220,7 +229,7 @@ def build_encoder(
     if config.adapter_width:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive(seed, "adapter"))
-            adapter = Adapter(backbone.dim, config.adapter_width, config.adapter_dropout)
+            adapter = Adapter(backbone.dim, config.adapter_width, config.adapter_dropout, words)
         adapter.to(device)
     if adapter is None and config.trainable_layers == 0:
         raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")

@@ -63,16 +63,24 @@ class TransformerBackbone(nn.Module):
         trainable_layers: Last n layers to train, 0 for none, ALL_LAYERS for all.
         max_length_tokens: Longer utterances are cut.
         device: Where the model runs.
+        words: Put the mean of the word vectors below the first layer after the pooled vector;
+            for a wholly frozen encoder only.
     """
 
     def __init__(
-        self, name: str, trainable_layers: int, max_length_tokens: int, device: torch.device
+        self,
+        name: str,
+        trainable_layers: int,
+        max_length_tokens: int,
+        device: torch.device,
+        words: bool = False,
     ) -> None:
         super().__init__()
         self.tokenizer, self.model, self.language_model = load_pretrained(name)
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None  # pooling is the masked mean, so this would run for nothing
         self.name = name
+        self.words = words
         self.fingerprint = _fingerprint(self.model)
         self.device = device
         self.dim = int(self.model.config.hidden_size)
@@ -128,15 +136,24 @@ class TransformerBackbone(nn.Module):
         self, texts: Sequence[str], cache: FrozenCache, progress: Progress | None = None
     ) -> Rows:
         """Tokenise `texts` and run the frozen layers over them, once per content."""
-        rows = self.tokenize(texts)
+        progress = progress or Silent()
+        progress.begin("encode", len(texts))
+        try:
+            return self._prepare(self.tokenize(texts), cache, progress)
+        finally:
+            progress.end()
+
+    def _prepare(self, rows: TokenRows, cache: FrozenCache, progress: Progress) -> Rows:
+        """Add what the frozen layers say, where there are any."""
         if self.frozen_layers == 0:
             return rows
         pooled = self.trainable_layers == 0
-        shape = (len(rows) if pooled else len(rows.ids), self.dim)
+        count = len(rows) if pooled else len(rows.ids)
+        shape = (count, 2 * self.dim if pooled and self.words else self.dim)
         dtype = torch.float32 if pooled or self.device.type == "cpu" else torch.bfloat16
 
         def compute(out: Tensor) -> None:
-            self._run_frozen(rows, out, pooled, progress or Silent())
+            self._run_frozen(rows, out, pooled, progress)
 
         key = self._frozen_key(rows, dtype)
         hidden = cache.get(key, shape, dtype, compute, self.device)
@@ -145,7 +162,10 @@ class TransformerBackbone(nn.Module):
         return TokenRows(rows.ids, rows.starts, rows.pad_id, hidden)
 
     def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
-        """Return the (b, h) pooled vectors of the rows `index`, with gradient where trained."""
+        """Return the (b, h) pooled vectors of the rows `index`, with gradient where trained.
+
+        With words it is (b, 2h): the mean word vector follows the pooled one.
+        """
         if isinstance(rows, VectorRows):
             return rows.vectors[torch.from_numpy(index).to(rows.vectors.device)].to(self.device)
         batch = rows.batch(index, self.device)
@@ -189,25 +209,26 @@ class TransformerBackbone(nn.Module):
         """Fill `out` with pooled vectors, or with the states after the last frozen layer."""
         self.train(False)
         budget = CPU_BATCH_TOKENS if self.device.type == "cpu" else GPU_BATCH_TOKENS
-        progress.begin("encode", len(rows))
-        kept: list[Tensor] = []
-        last = self.layers[self.frozen_layers - 1]
-        hook = last.register_forward_hook(lambda _m, _i, o: kept.append(_first(o)))
+        seen: dict[str, Tensor] = {}
+        frozen = self.layers[: self.frozen_layers]
+        hooks = [
+            frozen[0].register_forward_pre_hook(lambda _m, inputs: seen.update(words=inputs[0])),
+            frozen[-1].register_forward_hook(lambda _m, _i, o: seen.update(states=_first(o))),
+        ]
         try:
             for index in batches_by_length(rows.lengths, budget):
                 batch = rows.batch(index, self.device)
-                states = self._call(batch, self.layers[: self.frozen_layers])
+                last = self._call(batch, frozen)
                 if pooled:
-                    out[torch.from_numpy(index).to(out.device)] = masked_mean(
-                        states, batch.mask
-                    ).to(out.device)
+                    parts = [last, seen["words"]] if self.words else [last]
+                    means = torch.cat([masked_mean(part, batch.mask) for part in parts], dim=-1)
+                    out[torch.from_numpy(index).to(out.device)] = means.to(out.device)
                 else:
-                    _scatter(kept[-1], batch.mask, rows, index, out)
-                kept.clear()
+                    _scatter(seen["states"], batch.mask, rows, index, out)
                 progress.advance(len(index))
         finally:
-            hook.remove()
-            progress.end()
+            for hook in hooks:
+                hook.remove()
 
     def tokenize(self, texts: Sequence[str]) -> TokenRows:
         """Turn utterances into token rows, cutting over-long ones with a warning."""
@@ -241,7 +262,7 @@ class TransformerBackbone(nn.Module):
         weights = [p for p in self.model.parameters() if id(p) not in upper]
         return content_key(
             [
-                f"{self.model.config.model_type} {self.frozen_layers}/{len(self.layers)} {dtype}",
+                f"{self.frozen_layers}/{len(self.layers)} {self.words} {dtype}",
                 rows.starts.tobytes(),
                 rows.ids.cpu().numpy().tobytes(),
                 *(p.detach().cpu().numpy().tobytes() for p in weights),

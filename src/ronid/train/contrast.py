@@ -45,7 +45,7 @@ def contrast(training: Training, split: Split, rows: Rows, config: ContrastConfi
 
     def batches(rng: np.random.Generator) -> Iterator[Batch]:
         neighbours = state.tensors["neighbours"].cpu().numpy()
-        labelled = cycled_batches(split.labelled, config.batch, rng)
+        labelled = cycled_batches(split.labelled, config.labelled_batch, rng)
         for anchors in shuffled_batches(rows.lengths, config.batch, rng):
             drawn = neighbours[anchors, rng.integers(neighbours.shape[1], size=len(anchors))]
             yield np.concatenate([anchors, drawn]), next(labelled)
