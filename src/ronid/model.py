@@ -12,8 +12,8 @@ from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, build_encoder
 from ronid.errors import RonidError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
-from ronid.methods.ronid import predict
 from ronid.progress import Progress
+from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.types import FloatArray, IntArray, Intent
 from ronid.version import __version__

@@ -10,10 +10,12 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, normalize
 
 from ronid.assign.prior import update_prior
+from ronid.assign.start import start_prototypes
 from ronid.config import EncoderConfig, EStepConfig, MStepConfig, StartConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import Rows
-from ronid.methods.ronid import e_step, m_step, predict, start_prototypes
+from ronid.methods.ronid import e_step, m_step
+from ronid.train.infer import predict
 from ronid.train.state import StageState
 from ronid.types import Assignment, IntArray, Split
 

@@ -9,20 +9,19 @@ ever train a linear head on the new intents.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from ronid.assign.align import match, order_by_known
-from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
+from ronid.assign.align import match
+from ronid.assign.kmeans import kmeans, nearest_centroid
 from ronid.assign.prior import uniform_prior, unlabelled_marginal, update_prior
-from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
-from ronid.config import EStepConfig, MStepConfig, RoNIDConfig, StartConfig
+from ronid.assign.start import start_prototypes
+from ronid.config import EStepConfig, MStepConfig, RoNIDConfig
 from ronid.encode.encoder import Inputs
 from ronid.encode.rows import Rows
 from ronid.losses.prototype import (
@@ -35,6 +34,7 @@ from ronid.metrics import normalised_entropy, score
 from ronid.seeds import derive
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.contrast import contrast
+from ronid.train.infer import predict
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain
 from ronid.train.state import StageState, Training
@@ -103,33 +103,6 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
     if not learn.epochs:  # then the first prototypes are the answer
         before_epoch(0)
     return state
-
-
-def start_prototypes(
-    embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
-) -> Tensor:
-    """Return (k, d) first prototypes, known intents at 0..M-1.
-
-    Args:
-        embeddings: (n, d) unit vectors.
-        split: The problem; its labelled rows say where known intents lie.
-        config: Which k-means.
-        generator: Source of randomness.
-    """
-    targets = torch.from_numpy(split.targets).to(embeddings.device)
-    room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids
-    if config.prototypes == "semisup_kmeans" and split.known and room:
-        found = semisup_kmeans(
-            embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
-        )
-        return normalize(found.centroids, dim=-1)
-    found = kmeans(embeddings, split.n_intents, n_init=config.restarts, generator=generator)
-    centroids = found.centroids
-    if split.known:
-        given = targets >= 0
-        means = class_means(embeddings[given], targets[given], len(split.known))
-        centroids = order_by_known(centroids, means)
-    return normalize(centroids, dim=-1)
 
 
 def e_step(
@@ -229,37 +202,6 @@ def m_step(
         "loss_inter": inter,
         "loss_ce": cross_entropy,
     }
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Intents of utterances.
-
-    Args:
-        labels: (n,) most probable intent.
-        probabilities: (n, k).
-    """
-
-    labels: IntArray
-    probabilities: np.ndarray
-
-
-@torch.no_grad()
-def predict(embeddings: Tensor, prototypes: Tensor, temperature: float) -> Prediction:
-    """Return argmax and softmax over the prototypes, in blocks of rows.
-
-    Args:
-        embeddings: (n, d) unit vectors.
-        prototypes: (k, d) unit vectors.
-        temperature: tau.
-    """
-    # float64 so that a text gets the same answer whatever batch it came in.
-    blocks = [
-        torch.softmax(block.double() @ prototypes.double().T / temperature, dim=-1)
-        for block in embeddings.split(8192)
-    ]
-    probabilities = torch.cat(blocks).cpu().numpy()
-    return Prediction(probabilities.argmax(-1), probabilities)
 
 
 def _discovery(
