@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from ronid.config import EncoderConfig
 from ronid.encode.cache import FrozenCache, content_key
+from ronid.encode.dropout import ByteDropout
 from ronid.encode.rows import Rows, VectorRows, batches_by_length
 from ronid.encode.transformer import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, TransformerBackbone
 from ronid.errors import UsageError
@@ -80,7 +81,7 @@ class Adapter(nn.Module):
         self.dim = dim
         self.inner = nn.Linear(2 * dim if reads_words else dim, width)
         self.outer = nn.Linear(width, dim)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = ByteDropout(dropout)
         nn.init.zeros_(self.outer.weight)
         nn.init.zeros_(self.outer.bias)
 
