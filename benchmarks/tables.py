@@ -47,11 +47,11 @@ def estep_table() -> str:
     lines = [head, "| --- | ---: | --- | --- | ---: | ---: | ---: |"]
     for row in read_rows("estep.jsonl"):
         size = f"{row['rows']:,} x {row['classes']}"
-        lead = [size, f"{row['temperature']:g}", row["solver"], row["device"].split(",")[0]]
+        lead = [size, f"{row['temperature']:g}", row["solver"], row["device"]]
         if row.get("skip"):
             figures = ["", row["skip"], ""]
         else:
-            memory = f"{row['peak_memory_bytes'] / 2**20:,.0f} MiB"
+            memory = f"{row['memory_beyond_input_bytes'] / 2**20:,.0f} MiB"
             figures = [f"{row['iterations']:,}", f"{row['seconds']:.2f}", memory]
         lines.append(f"| {' | '.join([*lead, *figures])} |")
     return "\n".join(lines)
