@@ -175,6 +175,8 @@ class MStepConfig:
         intra: False gives the paper's ablation -Intra.
         inter: False gives the paper's ablation -Inter.
         cross_entropy: False leaves out the labelled cross-entropy.
+        token_replacement: Chance of a token to become a random one; the paper names no noise but
+            dropout.
     """
 
     epochs: int = 100
@@ -190,6 +192,7 @@ class MStepConfig:
     intra: bool = True
     inter: bool = True
     cross_entropy: bool = True
+    token_replacement: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,7 @@ _SHARES = frozenset(
         "prior_floor",
         "prior_momentum",
         "prototype_momentum",
+        "token_replacement",
         "warmup_share",
     ]
 )

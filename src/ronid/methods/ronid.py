@@ -39,6 +39,7 @@ from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain
 from ronid.train.state import StageState, Training
 from ronid.train.stopping import SettledLabels
+from ronid.train.views import view
 from ronid.types import Assignment, Discovery, IntArray, Split
 
 
@@ -174,7 +175,8 @@ def m_step(
     """
     any_rows, labelled = batch
     device = state.encoder.device
-    vectors = state.encoder(rows, np.concatenate([any_rows, labelled]))
+    index = np.concatenate([any_rows, labelled])
+    vectors = view(state.encoder, rows, index, config.token_replacement)
     mixed, known = vectors[: len(any_rows)], vectors[len(any_rows) :]
     labels = state.tensors["labels"][torch.from_numpy(any_rows).to(device)]
     prototypes = update_prototypes(

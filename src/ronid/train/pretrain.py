@@ -18,6 +18,7 @@ from ronid.train.batches import cycled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.state import StageState, Training
 from ronid.train.stopping import AllEpochs, BestEpoch
+from ronid.train.views import untouchable
 from ronid.types import IntArray, Split
 
 Batch = tuple[IntArray, IntArray, torch.Generator]
@@ -116,10 +117,9 @@ def _language_loss(
     assert isinstance(backbone, TransformerBackbone)
     batch = rows.batch(index, backbone.device)
     tokenizer = backbone.tokenizer
-    special = torch.isin(batch.ids, torch.tensor(tokenizer.all_special_ids, device=backbone.device))
     masked, labels = mask_tokens(
         batch.ids,
-        special | (batch.mask == 0),
+        untouchable(backbone, batch),
         mask_id=tokenizer.mask_token_id,
         vocab_size=len(tokenizer),
         generator=noise,
@@ -127,10 +127,8 @@ def _language_loss(
     )
     hidden = backbone.hidden_states(TokenBatch(masked, batch.mask, None))
     chosen = labels != -100
-    with backbone.autocast():
-        logits = state.heads["language"](
-            hidden[chosen]
-        )  # (m, v): only masked tokens reach the large matrix
+    with backbone.autocast():  # only masked tokens reach the large matrix
+        logits = state.heads["language"](hidden[chosen])  # (m, v)
     return language_model_loss(logits, labels[chosen])
 
 

@@ -1,0 +1,69 @@
+"""A view with replaced tokens is another view of the same utterance, and needs tokens."""
+
+import numpy as np
+import pytest
+import torch
+
+from ronid.config import EncoderConfig
+from ronid.encode.encoder import Encoder, build_encoder
+from ronid.encode.transformer import TransformerBackbone
+from ronid.errors import UsageError
+from ronid.train.views import untouchable, view
+from toys import TinyEncoder, Toy
+
+CPU = torch.device("cpu")
+
+
+def build(folder: str, layers: int = 1, width: int = 0) -> Encoder:
+    return build_encoder(EncoderConfig(folder, layers, width), CPU, seed=0).train(False)
+
+
+def test_no_replacement_gives_the_rows_as_they_are(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    encoder = build(tiny("bert"))
+    rows, index = encoder.prepare(few_utterances.texts), np.arange(5)
+    assert torch.equal(view(encoder, rows, index, 0.0), encoder(rows, index))
+
+
+def test_replacement_changes_vectors_and_follows_the_seed(
+    tiny: TinyEncoder, few_utterances: Toy
+) -> None:
+    encoder = build(tiny("bert"))
+    rows, index = encoder.prepare(few_utterances.texts), np.arange(5)
+    views = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        views.append(view(encoder, rows, index, 0.5))
+    assert torch.equal(views[0], views[1])
+    assert not torch.allclose(views[0], views[2])
+    assert not torch.allclose(views[0], encoder(rows, index))
+    torch.testing.assert_close(views[0].norm(dim=1), torch.ones(5))
+
+
+def test_special_tokens_and_padding_are_untouchable(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    backbone = build(tiny("bert")).backbone
+    assert isinstance(backbone, TransformerBackbone)
+    batch = backbone.tokenize(few_utterances.texts[:6]).batch(np.arange(6), CPU)
+    fixed = untouchable(backbone, batch)
+    for row in range(6):
+        length = int(batch.mask[row].sum())
+        expected = [c in (0, length - 1) or c >= length for c in range(batch.ids.shape[1])]
+        assert fixed[row].tolist() == expected
+
+
+def test_only_trained_layers_get_a_gradient(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    encoder = build(tiny("bert"), layers=1, width=4)
+    rows = encoder.prepare(few_utterances.texts)
+    weights = torch.rand(3, encoder.dim)
+    (view(encoder, rows, np.arange(3), 0.5) * weights).sum().backward()
+    backbone = encoder.backbone
+    assert isinstance(backbone, TransformerBackbone)
+    with_gradient = [
+        any(p.grad is not None for p in layer.parameters()) for layer in backbone.layers
+    ]
+    assert with_gradient == [False] * (len(backbone.layers) - 1) + [True]
+
+
+def test_vectors_have_no_tokens_to_replace(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    encoder = build(tiny("bert"), layers=0, width=4)
+    with pytest.raises(UsageError, match="token_replacement"):
+        view(encoder, encoder.prepare(few_utterances.texts), np.arange(3), 0.25)
