@@ -94,8 +94,8 @@ class ContrastConfig:
 
     Args:
         epochs: Passes over all rows; 0 skips the stage.
-        neighbours: Length of each neighbour list; 0 takes `neighbour_share` of n / K instead.
-        neighbour_share: Share of the mean intent size used when `neighbours` is 0.
+        neighbours: Length of a neighbour list; 0 takes `neighbour_share` of the mean intent size.
+        neighbour_share: See `neighbours`.
         refresh_epochs: Neighbour lists are made anew every so many epochs.
         temperature: Temperature of the contrast.
         batch: Anchors per step; each brings one of its neighbours.
@@ -226,37 +226,19 @@ PRESETS: dict[str, RoNIDConfig] = {
 
 
 _SHARES = frozenset(
-    [
-        "adapter_dropout",
-        "alpha",
-        "head_dropout",
-        "mask_probability",
-        "neighbour_share",
-        "prior_floor",
-        "prior_momentum",
-        "prototype_momentum",
-        "token_replacement",
-        "warmup_share",
-    ]
-)
+    (
+        "adapter_dropout", "alpha", "head_dropout", "mask_probability", "neighbour_share",
+        "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
+        "warmup_share"
+    )
+)  # fmt: skip
 _POSITIVE = frozenset(
-    [
-        "batch",
-        "clip_norm",
-        "eta",
-        "labelled_batch",
-        "language_batch",
-        "max_iterations",
-        "max_length_tokens",
-        "patience",
-        "refresh_epochs",
-        "restarts",
-        "score_temperature",
-        "stop_patience",
-        "temperature",
-        "tolerance",
-    ]
-)
+    (
+        "batch", "clip_norm", "eta", "labelled_batch", "language_batch", "max_iterations",
+        "max_length_tokens", "patience", "refresh_epochs", "restarts", "score_temperature",
+        "stop_patience", "temperature", "tolerance"
+    )
+)  # fmt: skip
 
 
 def preset(name: str) -> RoNIDConfig:
