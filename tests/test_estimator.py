@@ -261,10 +261,13 @@ def test_matrix_where_texts_were_fitted_is_refused(fitted: RoNID) -> None:
     ("X", "message"),
     [
         ("one string", "X is one string; give a list of utterances"),
-        (["fine", None], r"X\[1\] is of type NoneType"),
-        (["fine", float("nan")], r"X\[1\] is of type float"),
-        ([[0.1, 0.2], [0.3, 0.4]], r"X\[0\] is of type list; .* an \(n, d\) array"),
-        ([b"bytes"], r"X\[0\] is of type bytes"),
+        (["fine", None], r"X\[1\] is None, of type NoneType, not a text"),
+        (["fine", float("nan")], r"X\[1\] is nan, of type float, not a text"),
+        (
+            [[0.1, 0.2], [0.3, 0.4]],
+            r"X\[0\] is \[0.1, 0.2\], of type list, not a text; .* an \(n, d\) array",
+        ),
+        ([b"bytes"], r"X\[0\] is b.bytes., of type bytes, not a text"),
         (np.zeros((2, 2, 2)), r"X has shape \(2, 2, 2\)"),
         (np.array([["a", "b"]], object), r"X has shape \(1, 2\)"),
     ],

@@ -20,7 +20,7 @@ class RoNID(ClusterMixin, BaseEstimator):
     """Recognise known intents and discover new ones.
 
     Args:
-        n_intents: How many intents there are, known and new together.
+        n_intents: How many intents there are, known and new together; `fit` needs it.
         encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
         preset: `fast` (frozen encoder and adapter; for laptops) or `paper` (last layer trained).
         settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
@@ -41,7 +41,7 @@ class RoNID(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_intents: int = 8,
+        n_intents: int | None = None,
         *,
         encoder: str = DEFAULT_ENCODER,
         preset: str = "fast",
@@ -65,6 +65,8 @@ class RoNID(ClusterMixin, BaseEstimator):
         """
         from ronid.pipeline import discover
 
+        if self.n_intents is None:
+            raise UsageError("say how many intents there are: RoNID(n_intents=...)")
         corpus = _corpus(X, y)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
@@ -191,7 +193,7 @@ def _inputs(X: Any) -> list[str] | FloatArray:
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise UsageError(
-                f"X[{row}] is of type {type(text).__name__}; "
+                f"X[{row}] is {text!r:.40}, of type {type(text).__name__}, not a text; "
                 "give strings, or embeddings as an (n, d) array"
             )
     return [str(text) for text in texts]

@@ -1,6 +1,7 @@
 """Small JSON files of run and model folders: one format version, one way to read and write."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,8 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise DataError(f"folder '{path.parent}' does not exist; check the path") from None
         raise DataError(
             f"'{path.parent}' is not a finished run: it has no {path.name}; "
             "give the folder that `ronid fit --out` made"
@@ -34,7 +37,19 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, values: Any) -> None:
     """Write JSON for people and programs: indented, Unicode as it is."""
-    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(without_nan(values), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def without_nan(values: Any) -> Any:
+    """Return nested plain values with null for what is not a number: JSON has no NaN."""
+    if isinstance(values, float) and not math.isfinite(values):
+        return None
+    if isinstance(values, dict):
+        return {key: without_nan(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [without_nan(value) for value in values]
+    return values
 
 
 def write_intents(folder: Path, intents: Sequence[Intent]) -> None:

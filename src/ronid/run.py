@@ -8,6 +8,7 @@ Nothing here needs torch.
 """
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -189,7 +190,10 @@ class RunFolder:
     def scores(self) -> Mapping[str, float] | None:
         """Return the agreement with the truth given to `fit`, if there was one."""
         path = self.path / "metrics.json"
-        return read_json(path)["scores"] if path.exists() else None
+        scores = read_json(path)["scores"] if path.exists() else None
+        if scores is None:
+            return None
+        return {name: math.nan if value is None else value for name, value in scores.items()}
 
 
 def open_run(path: Path) -> RunFolder:

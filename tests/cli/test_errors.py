@@ -332,8 +332,12 @@ def test_resume_of_a_finished_run(refused: Callable[..., str], tmp_path: Path) -
 
 def test_resume_takes_no_input(refused: Callable[..., str], calls: Path, tmp_path: Path) -> None:
     unfinished_run(tmp_path / "run")
-    assert "leave out INPUT and --out" in refused("fit", calls, "--resume", "run")
-    assert "leave out INPUT and --out" in refused("fit", "--resume", "run", "--out", "other")
+    assert "leave out INPUT and every option but --json and --quiet" in refused(
+        "fit", calls, "--resume", "run"
+    )
+    assert "leave out INPUT and every option but --json and --quiet" in refused(
+        "fit", "--resume", "run", "--out", "other"
+    )
 
 
 def test_damaged_and_newer_runs(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_impossible_number_of_intents_is_refused(n_intents: int, says: str) -> N
 
 
 def test_label_used_once_is_warned_of() -> None:
-    with pytest.warns(RonidWarning, match=r"1 intents have one labelled utterance only \(typo\)"):
+    with pytest.warns(RonidWarning, match=r"1 intent has one labelled utterance only \(typo\)"):
         split_corpus(labelled_corpus({"a": 4, "typo": 1}), 2)
 
 

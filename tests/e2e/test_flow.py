@@ -201,6 +201,53 @@ def test_predict_reads_standard_input_and_a_named_column(fitted: Path) -> None:
     assert [row["text"] for row in json.loads(said)] == ["refund my money", "reset password"]
 
 
+def test_predict_never_overwrites_a_file(fitted: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("text,note\nrefund my money,keep\n")
+    done = ronid("predict", fitted, mine, "--out", mine)
+    assert done.returncode == 2
+    assert "exists already" in done.stderr
+    assert mine.read_text() == "text,note\nrefund my money,keep\n"
+
+
+def test_predict_carries_identifiers_and_counts_rows_without_text(
+    fitted: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("ticket,text\na1,refund my money\na2,\na3,reset password\n")
+    done = ronid("predict", fitted, mine, "--id", "ticket")
+    assert done.returncode == 0
+    assert "1 of 3 rows have no text and were left out" in done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["id"], row["text"]) for row in rows] == [
+        ("a1", "refund my money"),
+        ("a3", "reset password"),
+    ]
+
+
+def test_predict_refuses_an_empty_utterance(fitted: Path) -> None:
+    done = ronid("predict", fitted, "--text", " ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--text is empty" in done.stderr
+
+
+def test_evaluate_without_novel_rows_gives_null_not_nan(fitted: Path, tmp_path: Path) -> None:
+    known = next(i["name"] for i in json.loads((fitted / "intents.json").read_text())["intents"])
+    mine = tmp_path / "mine.csv"
+    mine.write_text(f"text,label\nrefund my money,{known}\nreset password,\n")
+    done = ronid("evaluate", fitted, mine, "--json", "--quiet")
+    assert done.returncode == 0
+    scores = json.loads(done.stdout, parse_constant=pytest.fail)["scores"]
+    assert scores["novel_acc"] is None
+    assert "1 utterances have no true intent" in ronid("evaluate", fitted, mine).stderr
+
+
+def test_resume_refuses_other_options(fitted: Path) -> None:
+    done = ronid("fit", "--resume", fitted, "--intents", "3")
+    assert done.returncode == 2
+    assert "--resume takes only the run's folder" in done.stderr
+
+
 def test_run_moves_and_its_encoder_too(
     fitted: Path, encoder: Path, tmp_path: Path, corpus: Path
 ) -> None:

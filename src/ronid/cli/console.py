@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from ronid.errors import RonidWarning
+from ronid.files import without_nan
 
 STAGES = {
     "encode": "embedding utterances",
@@ -40,7 +41,7 @@ def note(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a result for programs."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json.dumps(without_nan(value), indent=2, ensure_ascii=False))
 
 
 def show_warning(

@@ -18,12 +18,12 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for the run; an older demo is replaced.")
     ] = Path("demo-run"),
-    seed: Annotated[int, typer.Option(help="Same seed, same result (on CPU).")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result (on CPU).")] = 0,
     device: Device = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Discover the intents of a made-up bike-share help desk; about two minutes on a laptop."""
+    """Discover the intents of a made-up bike-share help desk; under a minute on a laptop."""
     from ronid.config import preset
     from ronid.data.demo import demo_corpus
     from ronid.run import Job, open_run

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ronid.cli.console import Bars, note, print_json
-from ronid.cli.fit import read_corpus
+from ronid.cli.fit import read_corpus, tell_dropped
 from ronid.cli.options import (
     AsJson,
     Device,
@@ -55,5 +55,8 @@ def evaluate(
         print_json({"run": str(run), "input": source, "rows": len(rows), "scores": asdict(scores)})
         return
     if not quiet:
+        tell_dropped(corpus)
+        if len(rows) < len(corpus):
+            note(f"{len(corpus) - len(rows):,} utterances have no true intent and were left out")
         note(f"{len(rows):,} utterances with a true intent; figures in percent")
     scores_table(scores)

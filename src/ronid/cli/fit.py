@@ -41,7 +41,7 @@ def fit(
         str | None, typer.Option(help="Model folder or hub id; an embedded MiniLM by default.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same result (on CPU).")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result (on CPU).")] = 0,
     device: Device = "auto",
     encoding: Encoding = "utf-8",
     format: Format = None,
@@ -53,8 +53,12 @@ def fit(
 ) -> None:
     """Discover the intents of INPUT and write a run folder with report and model."""
     if resume is not None:
-        if source is not None or out is not None:
-            raise UsageError("--resume takes only the run's folder; leave out INPUT and --out")
+        others = (source, out, intents, text, label, truth, id_column, dev, preset, encoder, config)
+        if any(value is not None for value in others):
+            raise UsageError(
+                "--resume takes only the run's folder; leave out INPUT and every option but "
+                "--json and --quiet"
+            )
         run = _interrupted(resume)
         work_on(run, quiet)
         _show(run, as_json, quiet)
@@ -91,6 +95,13 @@ def read_corpus(source: str, **how: Any) -> "Corpus":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # the report says the same with counts
         return load(source, **how)
+
+
+def tell_dropped(corpus: "Corpus") -> None:
+    """Say how many rows had no text, so that nobody misses them in the results."""
+    dropped = corpus.report.empties_dropped
+    if dropped:
+        note(f"{dropped} of {corpus.report.rows_read} rows have no text and were left out")
 
 
 def start(out: Path, job: "Job", source: str, quiet: bool) -> "RunFolder":

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ronid.cli.console import Bars, print_json
-from ronid.cli.fit import read_corpus
+from ronid.cli.fit import read_corpus, tell_dropped
 from ronid.cli.options import AsJson, Device, EncoderFolder, Encoding, Format, Quiet, Run
 from ronid.errors import DataError, UsageError
 
@@ -23,6 +23,9 @@ def predict(
         list[str] | None, typer.Option("--text", help="An utterance; may be given again.")
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column of the utterances in INPUT.")] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of identifiers to put before the answers.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write .csv, .jsonl or .parquet instead of printing.")
     ] = None,
@@ -38,19 +41,26 @@ def predict(
         raise UsageError('give INPUT or --text "...", one of the two')
     if out is not None and out.suffix not in _WRITERS:
         raise UsageError(f"--out '{out}' must end in {', '.join(_WRITERS)}")
+    if out is not None and out.exists():
+        raise UsageError(f"--out '{out}' exists already; give another name, or remove it first")
+    if any(not one.strip() for one in text or ()):
+        raise UsageError('--text is empty; give an utterance, such as --text "where is my card"')
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
     from ronid.run import open_finished
 
     open_finished(run)  # refuses an unfinished run before anything is loaded
-    utterances = list(text or ())
+    utterances, ids = list(text or ()), None
     if source is not None:
         try:
-            utterances = read_corpus(
-                source, text=column, label="", encoding=encoding, format=format
-            ).texts
+            corpus = read_corpus(
+                source, text=column, label="", id=id_column, encoding=encoding, format=format
+            )
         except DataError as problem:
             raise DataError(str(problem).replace("--text", "--column")) from None
+        utterances, ids = corpus.texts, corpus.ids
+        if not quiet:
+            tell_dropped(corpus)
     from ronid.model import load_model
 
     model = load_model(run, device, encoder)
@@ -66,6 +76,8 @@ def predict(
             strict=True,
         )
     ]
+    if ids is not None:
+        rows = [{"id": key, **row} for key, row in zip(ids, rows, strict=True)]
     if out is not None:
         _WRITERS[out.suffix](out, rows)
     elif as_json:
@@ -75,7 +87,11 @@ def predict(
 
 
 def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(file, fieldnames=_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(
+        file,
+        fieldnames=["id", *_COLUMNS] if rows and "id" in rows[0] else _COLUMNS,
+        lineterminator="\n",
+    )
     writer.writeheader()
     writer.writerows({**row, "known": str(row["known"]).lower()} for row in rows)
 

@@ -1,5 +1,6 @@
 """Results of a run as tables for people and as plain values for programs."""
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -43,5 +44,6 @@ def scores_table(scores: "Scores") -> None:
     names = {"acc": "ACC", "known_acc": "known", "novel_acc": "novel", "nmi": "NMI", "ari": "ARI"}
     table = Table(*names.values(), "H-score", box=None, padding=(0, 2))
     values = asdict(scores)
-    table.add_row(*(f"{values[key]:.2f}" for key in (*names, "h_score")))
+    figures = [values[key] for key in (*names, "h_score")]
+    table.add_row(*("-" if math.isnan(value) else f"{value:.2f}" for value in figures))
     Console().print(table)

@@ -79,6 +79,8 @@ def split_corpus(
 
 
 def _check_n_intents(n_intents: int, known: Sequence[str], n: int) -> None:
+    if not isinstance(n_intents, int | np.integer):
+        raise UsageError(f"the number of intents is {n_intents!r}; give a whole number")
     if n_intents < 1:
         raise UsageError(f"the number of intents is {n_intents}; it must be at least 1")
     if n_intents < len(known):
@@ -96,7 +98,8 @@ def _warn_used_once(corpus: Corpus) -> None:
     once = corpus.report.used_once
     if once:
         warnings.warn(
-            f"{len(once)} intents have one labelled utterance only ({shortened(once)}); "
+            f"{len(once)} {'intent has' if len(once) == 1 else 'intents have'} one labelled "
+            f"utterance only ({shortened(once)}); "
             "label more, or check the spelling",
             RonidWarning,
             stacklevel=3,
