@@ -61,6 +61,17 @@ def test_words_need_a_frozen_encoder(tiny: TinyEncoder) -> None:
         build_encoder(config(tiny("bert"), trainable_layers=1), CPU, seed=0)
 
 
+def test_words_refuse_layers_that_are_unfrozen_later(tiny: TinyEncoder) -> None:
+    encoder = build_encoder(config(tiny("bert")), CPU, seed=0)
+    with pytest.raises(UsageError, match="adapter_reads_words"):
+        encoder.backbone.set_trainable(1)  # as pre-training would
+
+
+def test_words_need_an_adapter(tiny: TinyEncoder) -> None:
+    with pytest.raises(UsageError, match="adapter_width"):
+        build_encoder(config(tiny("bert"), adapter_width=0), CPU, seed=0)
+
+
 def test_given_embeddings_have_no_words() -> None:
     encoder = build_encoder(config("unused"), CPU, seed=0, given_dim=5)
     vectors = np.eye(5, dtype=np.float32)

@@ -213,11 +213,8 @@ def build_encoder(
         cache: Keeps the output of frozen layers.
     """
     words = config.adapter_reads_words and given_dim is None
-    if words and (config.trainable_layers or not config.adapter_width):
-        raise UsageError(
-            "encoder.adapter_reads_words needs trainable_layers = 0 and an adapter_width; "
-            "set adapter_reads_words = false to train layers"
-        )
+    if words and not config.adapter_width:
+        raise UsageError("encoder.adapter_reads_words needs an encoder.adapter_width")
     backbone: TransformerBackbone | VectorBackbone
     if given_dim is None:
         backbone = TransformerBackbone(

@@ -98,6 +98,11 @@ class TransformerBackbone(nn.Module):
     def set_trainable(self, trainable_layers: int) -> None:
         """Train the last `trainable_layers` layers only; earlier prepared rows become stale."""
         count = len(self.layers)
+        if self.words and trainable_layers != 0:
+            raise UsageError(
+                "encoder.adapter_reads_words needs trainable_layers = 0, in pretrain too; "
+                "set adapter_reads_words = false to train layers"
+            )
         if trainable_layers == ALL_LAYERS or trainable_layers >= count:
             trainable_layers = ALL_LAYERS
         elif trainable_layers < 0:
