@@ -72,6 +72,7 @@ class PretrainConfig:
         mask_probability: Share of ordinary tokens that are masked.
         trainable_layers: Layers trained in this stage; the paper trains the last one throughout.
         head_dropout: Dropout before the M-way linear head.
+        cross_entropy: False leaves out the classification of labelled rows.
     """
 
     epochs: int = 100
@@ -84,6 +85,7 @@ class PretrainConfig:
     mask_probability: float = 0.15
     trainable_layers: int = 1
     head_dropout: float = 0.1
+    cross_entropy: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class ContrastConfig:
         labelled_batch: Labelled rows beside them for the supervised part.
         lr: Learning rate.
         supervised_weight: Weight of the contrast among labelled rows.
+        token_replacement: Chance of a token to become a random one.
     """
 
     epochs: int = 0
@@ -113,6 +116,7 @@ class ContrastConfig:
     labelled_batch: int = 256
     lr: float = 1e-3
     supervised_weight: float = 1.0
+    token_replacement: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class StartConfig:
         restarts: k-means restarts.
     """
 
-    prototypes: Literal["kmeans", "semisup_kmeans"] = "kmeans"
+    prototypes: Literal["kmeans", "semisup_kmeans", "breathing"] = "kmeans"
     restarts: int = 20
 
 
@@ -139,10 +143,14 @@ class EStepConfig:
             convex; as printed it is concave and Sinkhorn does not solve it.
         score_temperature: Temperature inside P. The paper does not say; only its product with
             `eta` matters, and 1 gives the kernel exp(cosine / eta).
-        prior_momentum: lambda_1 (paper: 0.95).
+        prior: `moving` average that starts uniform (paper), or `shrunk`: predicted shares, drawn
+            towards uniform unless the sizes of known intents differ more than errors explain.
+        prior_momentum: lambda_1 (paper: 0.95) of the moving prior.
         prior_floor: No class falls below this share.
         rows: Transport over `unlabelled` rows (given labels are kept and their mass taken off the
             prior), or over `all` rows with given labels written over the result.
+        breath_epochs: Every so many epochs prototypes are exchanged where that makes the clusters
+            tighter; 0 for never.
         tolerance: L1 error of the class marginal at which Sinkhorn stops.
         max_iterations: Sinkhorn gives up (with a warning) after so many.
     """
@@ -150,9 +158,11 @@ class EStepConfig:
     pseudo_labels: Literal["transport", "kmeans"] = "transport"
     eta: float = 0.05
     score_temperature: float = 1.0
+    prior: Literal["moving", "shrunk"] = "moving"
     prior_momentum: float = 0.95
     prior_floor: float = 1e-4
     rows: Literal["unlabelled", "all"] = "unlabelled"
+    breath_epochs: int = 0
     tolerance: float = 1e-3
     max_iterations: int = 1000
 
@@ -177,6 +187,8 @@ class MStepConfig:
         cross_entropy: False leaves out the labelled cross-entropy.
         token_replacement: Chance of a token to become a random one; the paper names no noise but
             dropout.
+        neighbour_weight: Weight of a neighbour contrast beside the losses of the paper.
+        neighbour_temperature: Its temperature.
     """
 
     epochs: int = 100
@@ -193,6 +205,8 @@ class MStepConfig:
     inter: bool = True
     cross_entropy: bool = True
     token_replacement: float = 0.0
+    neighbour_weight: float = 0.0
+    neighbour_temperature: float = 0.07
 
 
 @dataclass(frozen=True)
@@ -236,7 +250,7 @@ _POSITIVE = frozenset(
     (
         "batch", "clip_norm", "eta", "labelled_batch", "language_batch", "max_iterations",
         "max_length_tokens", "patience", "refresh_epochs", "restarts", "score_temperature",
-        "stop_patience", "temperature", "tolerance"
+        "neighbour_temperature", "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from ronid.config import ALL_LAYERS
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder
-from ronid.encode.rows import TokenBatch, TokenRows, VectorRows
+from ronid.encode.rows import TokenRows, VectorRows
 from ronid.encode.transformer import TransformerBackbone, masked_mean
 from ronid.errors import RonidWarning, UsageError
 from toys import FAMILIES, TinyEncoder, Toy
@@ -84,15 +84,32 @@ def test_altered_tokens_run_all_layers_and_agree_with_the_whole_model(
     backbone = build(tiny(family), 1)
     rows = backbone.prepare(few_utterances.texts[:5], FrozenCache())
     assert isinstance(rows, TokenRows)
+    shown: list[Tensor] = []
+
+    def alter(ids: Tensor, outside: Tensor) -> Tensor:
+        shown.append(~outside.flatten())
+        return second_masked(ids)
+
+    def second_masked(ids: Tensor) -> Tensor:
+        """Put the mask token behind every first token."""
+        first = ids.flatten() == backbone.tokenizer.cls_token_id
+        mask = first.roll(1).view(ids.shape)
+        return torch.where(mask, backbone.tokenizer.mask_token_id, ids)
+
     batch = rows.batch(np.arange(5), CPU)
-    altered = batch.ids.clone()
-    altered[:, 1] = backbone.tokenizer.mask_token_id
+    altered = second_masked(batch.ids)
+    assert (altered[:, 1] == backbone.tokenizer.mask_token_id).all()
+    assert int((altered != batch.ids).sum()) == 5
     model = AutoModel.from_pretrained(tiny(family)).train(False)
     with torch.no_grad():
         expected = model(input_ids=altered, attention_mask=batch.mask)[0]
-        states = backbone.hidden_states(TokenBatch(altered, batch.mask, batch.hidden))
-    inside = batch.mask.bool()
-    torch.testing.assert_close(states[inside], expected[inside], atol=1e-5, rtol=0)
+        states = backbone.states(rows, rows.pick(np.arange(5), CPU), alter)
+        pooled = backbone(rows, np.arange(5), alter)
+    # The places come in the order in which they were shown: packed rows go by their length.
+    order = np.argsort(rows.lengths, kind="stable") if backbone.packs else np.arange(5)
+    inside = batch.mask.bool()[order]
+    torch.testing.assert_close(states[shown[0]], expected[order][inside], atol=1e-5, rtol=0)
+    torch.testing.assert_close(pooled, masked_mean(expected, batch.mask), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -201,8 +218,9 @@ def test_altered_tokens_have_gradient_in_the_trained_layers_only(
     rows = backbone.prepare(few_utterances.texts[:5], FrozenCache())
     assert isinstance(rows, TokenRows)
     calls = Calls(backbone)
-    backbone.hidden_states(rows.batch(np.arange(5), CPU))
+    backbone.states(rows, rows.pick(np.arange(5), CPU), lambda ids, _: ids)
     assert min(calls.count) == 1
+    assert max(calls.count) == 1
     assert calls.gradient == [False] * (len(backbone.layers) - 1) + [True]
 
 

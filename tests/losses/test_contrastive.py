@@ -102,6 +102,25 @@ def test_neighbour_mask_equals_a_loop(seed: int, b: int, m: int) -> None:
             assert bool(mask[i, j]) == (a == c or c in neighbours[a].tolist() or bool(same_class))
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.sampled_from([0, 2, 3, 7]), min_size=1, max_size=12),
+    near=st.lists(st.lists(st.integers(0, 7), min_size=3, max_size=3), min_size=8, max_size=8),
+)
+def test_rows_that_come_often_are_positives_wherever_they_stand(
+    rows: list[int], near: list[list[int]]
+) -> None:
+    mask = neighbour_mask(torch.tensor(rows), torch.tensor(near), torch.full((8,), -1))
+    assert mask.tolist() == [[a == c or c in near[a] for c in rows] for a in rows]
+
+
+def test_mask_of_no_rows_is_empty() -> None:
+    mask = neighbour_mask(
+        torch.empty(0, dtype=torch.int64), torch.zeros(4, 2).long(), torch.zeros(4)
+    )
+    assert mask.shape == (0, 0)
+
+
 def test_golden_mask() -> None:
     neighbours = torch.tensor([[1], [2], [0], [1]])
     mask = neighbour_mask(torch.tensor([0, 1, 3]), neighbours, torch.tensor([0, -1, -1, 0]))

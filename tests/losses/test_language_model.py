@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ronid.losses.language_model import language_model_loss, mask_tokens, replace_tokens
+from ronid.losses.language_model import (
+    hidden_tokens,
+    language_model_loss,
+    mask_tokens,
+    replace_tokens,
+)
 
 MASK_ID, VOCAB = 4, 1000
 
@@ -77,6 +82,19 @@ def test_same_seed_gives_the_same_masks() -> None:
     assert first.equal(second)
 
 
+def test_without_a_generator_the_draws_follow_the_global_seed() -> None:
+    ids, special = batch(3, 30)
+    drawn = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in (3, 3, 4):
+            torch.manual_seed(seed)
+            masked, _ = mask_tokens(ids, special, mask_id=MASK_ID, vocab_size=VOCAB)
+            drawn.append((masked, replace_tokens(ids, special, vocab_size=VOCAB)))
+    first, again, other = drawn
+    assert all(a.equal(b) for a, b in zip(first, again, strict=True))
+    assert not any(a.equal(b) for a, b in zip(first, other, strict=True))
+
+
 def test_replacement_touches_a_quarter_of_plain_tokens() -> None:
     ids, special = batch(300, 53)
     replaced = replace_tokens(ids, special, vocab_size=VOCAB, generator=seeded())
@@ -124,3 +142,45 @@ def test_gradient_is_that_of_finite_differences() -> None:
     logits = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
     labels = torch.tensor([[1, -100, 3], [-100, 2, 0]])
     assert torch.autograd.gradcheck(lambda x: language_model_loss(x, labels), logits)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(1, 6),
+    length=st.integers(1, 12),
+    share=st.floats(0, 1),
+    seed=st.integers(0, 1000),
+)
+def test_hidden_tokens_hold_all_there_is_room_for(
+    rows: int, length: int, share: float, seed: int
+) -> None:
+    hidden = torch.rand(rows, length, generator=seeded(seed)) < share
+    labels = torch.where(hidden, 7, -100)
+    places = hidden_tokens(labels, share)
+    room = max(1, math.ceil(rows * length * share))
+    assert len(places) == room  # whatever was drawn
+    assert len(set(places.tolist())) == room
+    flat = labels.flatten()
+    assert int((flat[places] != -100).sum()) == min(room, int(hidden.sum()))
+
+
+def test_number_of_hidden_tokens_depends_on_the_shape_only() -> None:
+    shapes = [(4, 10), (40,), (2, 20)]
+    sizes = {
+        len(hidden_tokens(torch.full(shape, label), 0.15))
+        for shape in shapes
+        for label in (-100, 3)
+    }
+    assert sizes == {6}
+
+
+def test_loss_of_hidden_tokens_is_that_of_all() -> None:
+    ids, special = batch(6, 20)
+    _, labels = mask_tokens(
+        ids, special, mask_id=MASK_ID, vocab_size=VOCAB, generator=seeded(), probability=0.1
+    )
+    assert 0 < int((labels != -100).sum()) <= 12
+    logits = torch.randn(6, 20, VOCAB, generator=seeded(2))
+    places = hidden_tokens(labels, 0.1)
+    few = language_model_loss(logits.flatten(0, 1)[places], labels.flatten()[places])
+    torch.testing.assert_close(few, language_model_loss(logits, labels))

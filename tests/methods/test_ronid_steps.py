@@ -11,12 +11,13 @@ from torch.nn.functional import log_softmax, normalize
 
 from ronid.assign.prior import update_prior
 from ronid.assign.start import start_prototypes
-from ronid.config import EncoderConfig, EStepConfig, MStepConfig, StartConfig
+from ronid.config import EncoderConfig, EStepConfig, MStepConfig, RoNIDConfig, StartConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import Rows
-from ronid.methods.ronid import e_step, m_step
+from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
+from ronid.methods.ronid import alternate, e_step, m_step
 from ronid.train.infer import predict
-from ronid.train.state import StageState
+from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
 
 CPU = torch.device("cpu")
@@ -150,13 +151,18 @@ class TestStartPrototypes:
         assert torch.equal(one, two)
 
 
+def first_prototypes() -> Tensor:
+    """Return the prototypes with which the M-steps begin."""
+    return normalize(torch.randn(4, 5, generator=generator(2)), dim=1)
+
+
 class TestMStep:
     config = MStepConfig(temperature=0.3, prototype_momentum=0.8, alpha=0.6)
     any_rows, labelled = np.array([4, 0, 7, 2, 9, 5]), np.array([1, 3])
 
     @pytest.fixture
     def parts(self) -> tuple[StageState, Split, Rows]:
-        state = holding([0.25] * 4, normalize(torch.randn(4, 5, generator=generator(2)), dim=1))
+        state = holding([0.25] * 4, first_prototypes())
         encoder = state.encoder.train(False)  # no dropout: the same vectors every time
         assert encoder.adapter is not None
         with torch.no_grad():
@@ -187,14 +193,28 @@ class TestMStep:
         terms = {"intra": intra, "inter": inter, "ce": cross}
         return {name: sum(map(float, term)) / len(term) for name, term in terms.items()}
 
+    def run(
+        self,
+        parts: tuple[StageState, Split, Rows],
+        config: MStepConfig,
+        labelled: IntArray | None = None,
+        any_rows: IntArray | None = None,
+    ) -> dict[str, Tensor]:
+        """Make one M-step of the labelled rows, none of them without cross-entropy."""
+        state, split, rows = parts
+        labelled = self.labelled if labelled is None else labelled
+        any_rows = self.any_rows if any_rows is None else any_rows
+        known = len(labelled) if config.cross_entropy else 0
+        pick = rows.pick(np.concatenate([labelled[:known], any_rows]), CPU)
+        return m_step(pick, known, state, torch.from_numpy(split.targets), rows, config)
+
     @pytest.mark.parametrize("off", [None, "intra", "inter", "cross_entropy"])
     def test_loss_is_eq_10_and_each_switch_takes_out_its_term(
         self, parts: tuple[StageState, Split, Rows], off: str | None
     ) -> None:
         expected = self.by_hand(parts)
-        state, split, rows = parts
         config = self.config if off is None else replace(self.config, **{off: False})
-        losses = m_step((self.any_rows, self.labelled), state, split, rows, config)
+        losses = self.run(parts, config)
         if off is not None:
             expected["ce" if off == "cross_entropy" else off] = 0.0
         losses = {name: loss.detach() for name, loss in losses.items()}
@@ -206,9 +226,7 @@ class TestMStep:
     def test_without_labelled_rows_there_is_no_cross_entropy(
         self, parts: tuple[StageState, Split, Rows]
     ) -> None:
-        state, split, rows = parts
-        none = np.empty(0, np.int64)
-        losses = m_step((self.any_rows, none), state, split, rows, self.config)
+        losses = self.run(parts, self.config, labelled=np.empty(0, np.int64))
         assert losses["loss_ce"].item() == 0.0
         assert losses["loss"].item() != 0.0
 
@@ -216,10 +234,10 @@ class TestMStep:
     def test_gradient_of_every_term_reaches_the_encoder(
         self, parts: tuple[StageState, Split, Rows], only: str
     ) -> None:
-        state, split, rows = parts
+        state = parts[0]
         switches = {name: name == only for name in ("intra", "inter", "cross_entropy")}
         config = replace(self.config, **switches)
-        m_step((self.any_rows, self.labelled), state, split, rows, config)["loss"].backward()
+        self.run(parts, config)["loss"].backward()
         assert all(
             weight.grad is not None and weight.grad.any()
             for weight in state.encoder.trained_state().values()
@@ -228,10 +246,11 @@ class TestMStep:
     def test_prototypes_move_once_and_carry_no_graph(
         self, parts: tuple[StageState, Split, Rows]
     ) -> None:
-        state, split, rows = parts
-        before = state.tensors["prototypes"].clone()
-        m_step((self.any_rows[:1], self.labelled), state, split, rows, self.config)
-        after = state.tensors["prototypes"]
+        kept = parts[0].tensors["prototypes"]
+        before = kept.clone()
+        self.run(parts, self.config, any_rows=self.any_rows[:1])
+        after = parts[0].tensors["prototypes"]
+        assert after.data_ptr() == kept.data_ptr()  # in place: a recorded step reads it again
         assert not after.requires_grad
         moved = (after != before).any(dim=1).tolist()
         assert moved == [False, False, True, False]  # row 4 has pseudo-label 2
@@ -240,15 +259,45 @@ class TestMStep:
     def test_update_per_batch_moves_less_than_per_item(
         self, parts: tuple[StageState, Split, Rows]
     ) -> None:
-        state, split, rows = parts
+        state = parts[0]
         before = state.tensors["prototypes"].clone()
         moves = []
         for update in ("item", "batch"):
             state.tensors["prototypes"] = before.clone()
             config = replace(self.config, prototype_update=update)
-            m_step((self.any_rows, self.labelled), state, split, rows, config)
+            self.run(parts, config)
             moves.append(float((state.tensors["prototypes"][2] - before[2]).norm()))
         assert 0 < moves[1] < moves[0]
+
+    def test_neighbour_contrast_of_the_unlabelled_part_is_added(
+        self, parts: tuple[StageState, Split, Rows]
+    ) -> None:
+        state, split, rows = parts
+        plain = float(self.run(parts, self.config)["loss"].detach())
+        state.tensors["prototypes"].copy_(first_prototypes())
+        neighbours = torch.arange(10).roll(2)[:, None]
+        state.tensors["neighbours"] = neighbours
+        config = replace(self.config, neighbour_weight=0.5, neighbour_temperature=0.2)
+        losses = {n: float(x.detach()) for n, x in self.run(parts, config).items()}
+        with torch.no_grad():
+            vectors = state.encoder(rows, self.any_rows)
+        index, targets = torch.from_numpy(self.any_rows), torch.from_numpy(split.targets)
+        mask = neighbour_mask(index, neighbours, targets)
+        near = float(supervised_contrastive_loss(vectors, mask, 0.2))
+        assert near > 0
+        assert losses["loss_neighbour"] == pytest.approx(near, rel=1e-5)
+        assert losses["loss"] == pytest.approx(plain + 0.5 * near, rel=1e-5)
+
+    @pytest.mark.parametrize("on", [True, False])
+    def test_switch_of_the_cross_entropy_keeps_labelled_rows_out_of_the_batches(
+        self, parts: tuple[StageState, Split, Rows], on: bool
+    ) -> None:
+        state, split, rows = parts
+        learn = replace(self.config, epochs=2, batch=4, cross_entropy=on)
+        training = Training(state.encoder)
+        alternate(training, split, rows, RoNIDConfig(m_step=learn))
+        assert [row["loss_ce"] > 0 for row in training.history] == [on, on]
+        assert all(row["loss_intra"] > 0 for row in training.history)
 
 
 class TestPredict:

@@ -1,68 +1,69 @@
-"""Random batches: every row once, like lengths together, nothing but the generator decides."""
+"""Random batches: every row equally often, equal sizes, nothing but the generator decides."""
 
 from itertools import islice
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 
-LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=80).map(lambda x: np.array(x, np.int64))
+ROWS = st.lists(st.integers(0, 500), min_size=1, max_size=40, unique=True)
 
 
-@given(lengths=LENGTHS, size=st.integers(1, 20), pool=st.integers(1, 4), seed=st.integers(0, 99))
-def test_shuffled_batches_hold_every_row_once(
-    lengths: np.ndarray, size: int, pool: int, seed: int
-) -> None:
-    batches = list(shuffled_batches(lengths, size, np.random.default_rng(seed), pool=pool))
-    assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
-    assert len(batches) == steps_per_epoch(len(lengths), size)
-    sizes = sorted(map(len, batches))
-    assert set(sizes[1:]) <= {size}
-    assert 0 < sizes[0] <= size
+@given(n=st.integers(0, 80), size=st.integers(1, 20), seed=st.integers(0, 99))
+def test_shuffled_batches_hold_every_row_once(n: int, size: int, seed: int) -> None:
+    batches = list(shuffled_batches(n, size, np.random.default_rng(seed)))
+    assert sorted(row for batch in batches for row in batch) == list(range(n))
+    assert len(batches) == (steps_per_epoch(n, size) if n else 0)
+    assert {len(batch) for batch in batches[:-1]} <= {size}
+    assert all(0 < len(batch) <= size for batch in batches[-1:])
 
 
-@given(lengths=LENGTHS, size=st.integers(1, 20), seed=st.integers(0, 99))
-def test_shuffled_batches_follow_the_generator(lengths: np.ndarray, size: int, seed: int) -> None:
-    one = list(shuffled_batches(lengths, size, np.random.default_rng(seed)))
-    two = list(shuffled_batches(lengths, size, np.random.default_rng(seed)))
+@given(n=st.integers(1, 80), size=st.integers(1, 20), seed=st.integers(0, 99))
+def test_shuffled_batches_follow_the_generator(n: int, size: int, seed: int) -> None:
+    one = list(shuffled_batches(n, size, np.random.default_rng(seed)))
+    two = list(shuffled_batches(n, size, np.random.default_rng(seed)))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
-def test_rows_of_like_length_share_a_batch() -> None:
-    lengths = np.random.default_rng(0).integers(1, 100, 640)
-    sorted_waste = sum(
-        lengths[b].max() * len(b) - lengths[b].sum()
-        for b in shuffled_batches(lengths, 40, np.random.default_rng(0))
-    )
-    random_waste = sum(
-        lengths[b].max() * len(b) - lengths[b].sum()
-        for b in shuffled_batches(lengths, 40, np.random.default_rng(0), pool=1)
-    )
-    assert sorted_waste < random_waste / 5
+def test_each_call_shuffles_anew() -> None:
+    rng = np.random.default_rng(0)
+    (one,), (two,) = (list(shuffled_batches(64, 64, rng)) for _ in range(2))
+    assert not np.array_equal(one, two)
+    assert one.tolist() != sorted(one)
 
 
-def test_order_of_lengths_is_not_the_order_of_batches() -> None:
-    lengths = np.arange(64)
-    means = [b.mean() for b in shuffled_batches(lengths, 8, np.random.default_rng(0))]
-    assert means != sorted(means)
+@given(rows=ROWS, size=st.integers(1, 50), seed=st.integers(0, 99))
+def test_cycled_batches_hold_every_row_equally_often(rows: list[int], size: int, seed: int) -> None:
+    endless = cycled_batches(np.array(rows), size, np.random.default_rng(seed))
+    size = min(size, len(rows))
+    passes = size  # the first number of passes that surely fills whole batches
+    batches = list(islice(endless, passes * len(rows) // size))
+    assert {len(batch) for batch in batches} == {size}
+    drawn = np.concatenate(batches)
+    for start in range(0, len(drawn), len(rows)):  # and one pass after the other
+        assert sorted(drawn[start : start + len(rows)]) == sorted(rows)
 
 
-@given(
-    rows=st.lists(st.integers(0, 500), min_size=1, max_size=40, unique=True),
-    size=st.integers(1, 50),
-    passes=st.integers(1, 3),
-)
-def test_cycled_batches_go_through_all_rows_again_and_again(
-    rows: list[int], size: int, passes: int
-) -> None:
-    steps = steps_per_epoch(len(rows), size)
+@given(rows=ROWS, size=st.integers(1, 50), steps=st.integers(1, 30))
+def test_no_row_is_a_pass_ahead_of_another(rows: list[int], size: int, steps: int) -> None:
     endless = cycled_batches(np.array(rows), size, np.random.default_rng(0))
-    for _ in range(passes):
-        batches = list(islice(endless, steps))
-        assert sorted(np.concatenate(batches)) == sorted(rows)
-        assert max(map(len, batches)) <= size
+    drawn = np.concatenate(list(islice(endless, steps))).tolist()
+    counts = [drawn.count(row) for row in rows]
+    assert max(counts) - min(counts) <= 1
+
+
+@given(rows=ROWS, size=st.integers(1, 50), seed=st.integers(0, 99))
+def test_cycled_batches_follow_the_generator(rows: list[int], size: int, seed: int) -> None:
+    one, two = (
+        np.concatenate(
+            list(islice(cycled_batches(np.array(rows), size, np.random.default_rng(seed)), 5))
+        )
+        for _ in range(2)
+    )
+    assert np.array_equal(one, two)
 
 
 def test_each_pass_has_a_new_order() -> None:
@@ -70,9 +71,11 @@ def test_each_pass_has_a_new_order() -> None:
     assert not np.array_equal(next(endless), next(endless))
 
 
-def test_no_rows_give_empty_batches() -> None:
-    empty = cycled_batches(np.empty(0, np.int64), 5, np.random.default_rng(0))
-    assert [len(batch) for batch in islice(empty, 3)] == [0, 0, 0]
+@pytest.mark.parametrize(("rows", "size"), [(0, 5), (5, 0), (0, 0)])
+def test_no_rows_or_no_room_give_empty_batches(rows: int, size: int) -> None:
+    batches = list(islice(cycled_batches(np.arange(rows), size, np.random.default_rng(0)), 3))
+    assert [len(batch) for batch in batches] == [0, 0, 0]
+    assert {batch.dtype for batch in batches} == {np.dtype(np.int64)}  # fit to be an index
 
 
 def test_golden_steps() -> None:

@@ -11,12 +11,16 @@ from torch import Tensor
 
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.encoder import build_encoder
+from ronid.encode.rows import VectorRows
 from ronid.errors import RonidError
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.optim import linear_factor
 from ronid.train.state import StageState, Training
+from ronid.train.step import Picks
+from ronid.types import IntArray
 
 CPU = torch.device("cpu")
+ROWS = VectorRows(torch.zeros(1000, 3))
 
 
 @dataclass
@@ -68,16 +72,22 @@ def run(training: Training, stage: Stage, losses: list[float], **hooks: Any) -> 
     """Run a stage whose every epoch has one batch per entry of `losses`."""
     state = StageState(training.encoder)
 
-    def step(loss: float) -> Mapping[str, Tensor]:
-        value = weight_of(training).sum() * 0 + loss
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        (pick,) = picks
+        value = weight_of(training).sum() * 0 + losses[int(pick.index)]
         return {"loss": value, "loss_half": value / 2}
 
-    run_epochs(training, stage, state, lambda _: iter(losses), step, **hooks)
+    run_epochs(training, stage, state, lambda _: single_rows(len(losses)), step, **hooks)
     return state
 
 
+def single_rows(count: int) -> Iterator[tuple[IntArray]]:
+    """Yield batches of one row each."""
+    return ((np.array([row]),) for row in range(count))
+
+
 def test_losses_are_averaged_over_the_steps_of_an_epoch(training: Training) -> None:
-    run(training, Stage("s", 2, 3, 0.1), [1.0, 2.0, 6.0])
+    run(training, Stage("s", ROWS, 2, 3, 0.1), [1.0, 2.0, 6.0])
     expected = {"stage": "s", "loss": 3.0, "loss_half": 1.5}
     assert training.history == [{**expected, "epoch": 1}, {**expected, "epoch": 2}]
 
@@ -85,7 +95,7 @@ def test_losses_are_averaged_over_the_steps_of_an_epoch(training: Training) -> N
 def test_history_holds_the_figures_of_both_hooks(training: Training) -> None:
     run(
         training,
-        Stage("s", 2, 1, 0.1),
+        Stage("s", ROWS, 2, 1, 0.1),
         [1.0],
         before_epoch=lambda epoch: {"before": epoch},
         after_epoch=lambda epoch: {"after": 10 * epoch},
@@ -94,7 +104,7 @@ def test_history_holds_the_figures_of_both_hooks(training: Training) -> None:
 
 
 def test_progress_hears_of_every_epoch(training: Training) -> None:
-    run(training, Stage("s", 3, 1, 0.1), [1.0])
+    run(training, Stage("s", ROWS, 3, 1, 0.1), [1.0])
     told = training.progress
     assert isinstance(told, Told)
     assert told.begun == [("s", 3)]
@@ -103,7 +113,7 @@ def test_progress_hears_of_every_epoch(training: Training) -> None:
 
 
 def test_stopper_ends_the_stage_and_has_the_last_word(training: Training) -> None:
-    state = run(training, Stage("s", 10, 1, 0.1, StopAfter(4)), [1.0])
+    state = run(training, Stage("s", ROWS, 10, 1, 0.1, StopAfter(4)), [1.0])
     assert [row["epoch"] for row in training.history] == [1, 2, 3, 4]
     assert state.scalars["finished"]
     assert state.scalars["stopped"]
@@ -118,7 +128,7 @@ def test_learning_rate_follows_the_schedule_to_its_ends(
         rates.append(self.param_groups[0]["lr"])
 
     monkeypatch.setattr(torch.optim.AdamW, "step", note)
-    run(training, Stage("s", 2, 4, 0.8), [1.0] * 4)
+    run(training, Stage("s", ROWS, 2, 4, 0.8), [1.0] * 4)
     assert rates == [0.8 * linear_factor(step, 8, 0.5) for step in range(8)]
     assert rates[3] == 0.8
     assert rates[-1] == pytest.approx(0.8 / 4)
@@ -129,20 +139,20 @@ def test_gradients_are_clipped(training: Training) -> None:
     training.optimiser = OptimiserConfig(clip_norm=0.25)
     state = StageState(training.encoder)
 
-    def step(_: int) -> Mapping[str, Tensor]:
+    def step(_: Picks) -> Mapping[str, Tensor]:
         weight = weight_of(training)
         if weight.grad is not None:  # that of the step before
             seen.append(float(weight.grad.norm()))
         return {"loss": 1000 * weight.sum()}
 
-    run_epochs(training, Stage("s", 1, 2, 0.1), state, lambda _: iter([0, 1]), step)
+    run_epochs(training, Stage("s", ROWS, 1, 2, 0.1), state, lambda _: single_rows(2), step)
     assert seen == [pytest.approx(0.25, rel=1e-3)]
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_loss_that_is_no_number_is_an_error(training: Training, bad: float) -> None:
     with pytest.raises(RonidError, match=r"in stage 's', epoch 1; lower the learning rate \(0.1\)"):
-        run(training, Stage("s", 2, 2, 0.1), [1.0, bad])
+        run(training, Stage("s", ROWS, 2, 2, 0.1), [1.0, bad])
 
 
 def test_dropout_is_on_during_steps_and_every_epoch_anew(training: Training) -> None:
@@ -154,11 +164,12 @@ def test_dropout_is_on_during_steps_and_every_epoch_anew(training: Training) -> 
         state.heads["head"].train(False)
         return {}
 
-    def step(_: int) -> Mapping[str, Tensor]:
+    def step(_: Picks) -> Mapping[str, Tensor]:
         modes.extend([training.encoder.training, state.heads["head"].training])
         return {"loss": state.heads["head"].weight.sum()}
 
-    run_epochs(training, Stage("s", 2, 1, 0.1), state, lambda _: iter([0]), step, before_epoch=off)
+    stage = Stage("s", ROWS, 2, 1, 0.1)
+    run_epochs(training, stage, state, lambda _: single_rows(1), step, before_epoch=off)
     assert modes == [True] * 4
 
 
@@ -166,19 +177,33 @@ def test_each_epoch_draws_other_batches_and_each_run_the_same(training: Training
     def draws() -> list[int]:
         drawn: list[int] = []
 
-        def batches(rng: np.random.Generator) -> Iterator[int]:
-            yield int(rng.integers(1 << 30))
+        def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
+            yield (rng.integers(len(ROWS), size=1),)
 
-        def step(batch: int) -> Mapping[str, Tensor]:
-            drawn.extend([batch, int(torch.randint(1 << 30, ()))])
+        def step(picks: Picks) -> Mapping[str, Tensor]:
+            drawn.extend([int(picks[0].index), int(torch.randint(1 << 30, ()))])
             return {"loss": weight_of(training).sum()}
 
-        run_epochs(training, Stage("s", 3, 1, 0.1), StageState(training.encoder), batches, step)
+        stage = Stage("s", ROWS, 3, 1, 0.1)
+        run_epochs(training, stage, StageState(training.encoder), batches, step)
         return drawn
 
     first = draws()
     assert len(set(first)) == 6
     assert draws() == first
+
+
+def test_step_gets_the_groups_of_a_batch_in_their_order(training: Training) -> None:
+    groups = (np.array([3, 1]), np.empty(0, np.int64), np.array([7]))
+    seen: list[list[list[int]]] = []
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        seen.append([pick.index.tolist() for pick in picks])
+        return {"loss": weight_of(training).sum()}
+
+    stage = Stage("s", ROWS, 1, 2, 0.1)
+    run_epochs(training, stage, StageState(training.encoder), lambda _: [groups] * 2, step)
+    assert seen == [[[3, 1], [], [7]]] * 2
 
 
 def test_seeding_leaves_the_global_generator_alone() -> None:

@@ -9,7 +9,7 @@ from ronid.encode.encoder import Encoder, build_encoder
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
 from ronid.train.views import untouchable, view
-from toys import TinyEncoder, Toy
+from toys import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 
@@ -43,11 +43,32 @@ def test_special_tokens_and_padding_are_untouchable(tiny: TinyEncoder, few_utter
     backbone = build(tiny("bert")).backbone
     assert isinstance(backbone, TransformerBackbone)
     batch = backbone.tokenize(few_utterances.texts[:6]).batch(np.arange(6), CPU)
-    fixed = untouchable(backbone, batch)
+    fixed = untouchable(backbone, batch.ids, batch.mask == 0)
     for row in range(6):
         length = int(batch.mask[row].sum())
         expected = [c in (0, length - 1) or c >= length for c in range(batch.ids.shape[1])]
         assert fixed[row].tolist() == expected
+
+
+def test_places_outside_of_a_text_are_untouchable_whatever_stands_there(tiny: TinyEncoder) -> None:
+    backbone = build(tiny("bert")).backbone
+    assert isinstance(backbone, TransformerBackbone)
+    words = torch.tensor(backbone.tokenizer.convert_tokens_to_ids(["refund", "money", "[MASK]"]))
+    outside = torch.tensor([True, False, False])
+    assert untouchable(backbone, words, outside).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_view_of_picked_rows_is_that_of_their_numbers(
+    tiny: TinyEncoder, few_utterances: Toy, family: str
+) -> None:
+    encoder = build(tiny(family))
+    rows, index = encoder.prepare(few_utterances.texts), np.array([3, 3, 0, 9])
+    views = []
+    for given in (index, rows.pick(index, CPU)):
+        torch.manual_seed(0)
+        views.append(view(encoder, rows, given, 0.5))
+    assert torch.equal(*views)
 
 
 def test_only_trained_layers_get_a_gradient(tiny: TinyEncoder, few_utterances: Toy) -> None:

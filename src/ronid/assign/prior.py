@@ -55,6 +55,36 @@ def update_prior(
     return floored / floored.sum()
 
 
+def shrunk_prior(
+    predictions: Tensor, k: int, known: int, *, size_error: float = 0.13, floor: float = 1e-4
+) -> Tensor:
+    """Predicted shares, drawn towards equal ones as far as their spread may be error.
+
+    Clusters differ in size because intents do, and because clusters are wrong. The clusters of
+    known intents, anchored by labels, tell the two apart: if their sizes spread no more than
+    clustering errors would make them, all intents are taken for equally frequent; if they spread
+    more, the predicted shares are believed in proportion (the shrinkage of James and Stein).
+
+    Args:
+        predictions: (n,) argmax of P for all rows.
+        k: Number of intents.
+        known: How many of them are known; these are 0..known-1.
+        size_error: Relative error of a cluster's size that is expected anyway.
+        floor: Least share of an intent before renormalising.
+
+    Returns:
+        (k,) float64 shares that sum to 1.
+    """
+    shares = torch.bincount(predictions, minlength=k).double() / max(1, len(predictions))
+    anchored = shares[:known] if known > 2 else shares  # noqa: PLR2004 - a spread needs three
+    spread = (
+        anchored.var() / anchored.mean().square() if len(anchored) > 1 else shares.new_zeros(())
+    )
+    belief = (1 - size_error**2 / spread.clamp(min=1e-12)).clamp(min=0)
+    floored = ((1 - belief) / k + belief * shares).clamp(min=floor)
+    return floored / floored.sum()
+
+
 def unlabelled_marginal(
     prior: Tensor, labelled_counts: Tensor, n: int, epsilon: float = 1e-3
 ) -> Tensor:

@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ronid.assign.align import order_by_known
+from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.kmeans import class_means, kmeans
 from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.config import StartConfig
@@ -23,6 +24,11 @@ def start_prototypes(
         generator: Source of randomness.
     """
     targets = torch.from_numpy(split.targets).to(embeddings.device)
+    if config.prototypes == "breathing":
+        found = breathing_kmeans(
+            embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
+        )
+        return normalize(found.centroids, dim=-1)
     room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids
     if config.prototypes == "semisup_kmeans" and split.known and room:
         found = semisup_kmeans(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ronid.cli import data
+from ronid.cli import bench, data
 from ronid.cli.demo import demo
 from ronid.cli.evaluate import evaluate
 from ronid.cli.fit import fit
@@ -42,3 +42,4 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(report)
 app.add_typer(data.app, name="data")
+app.add_typer(bench.app, name="bench")

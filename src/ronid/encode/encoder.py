@@ -10,8 +10,13 @@ from torch.nn import functional
 from ronid.config import EncoderConfig
 from ronid.encode.cache import FrozenCache, content_key
 from ronid.encode.dropout import ByteDropout
-from ronid.encode.rows import Rows, VectorRows, batches_by_length
-from ronid.encode.transformer import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, TransformerBackbone
+from ronid.encode.rows import Index, Rows, VectorRows, batches_by_length
+from ronid.encode.transformer import (
+    CPU_BATCH_TOKENS,
+    GPU_BATCH_TOKENS,
+    Alter,
+    TransformerBackbone,
+)
 from ronid.errors import UsageError
 from ronid.progress import Progress
 from ronid.seeds import derive
@@ -49,10 +54,13 @@ class VectorBackbone(nn.Module):
         array = np.ascontiguousarray(vectors, np.float32)
         return VectorRows(torch.from_numpy(array).to(self.device))
 
-    def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
+    def forward(self, rows: Rows, index: Index, alter: Alter | None = None) -> Tensor:
         """Return the vectors of the rows `index`."""
         assert isinstance(rows, VectorRows)
-        return rows.vectors[torch.from_numpy(index).to(self.device)]
+        if alter is not None:
+            raise UsageError("given embeddings have no tokens to alter")
+        pick = rows.pick(index, self.device) if isinstance(index, np.ndarray) else index
+        return rows.vectors[pick.index]
 
     def set_trainable(self, trainable_layers: int) -> None:
         """Given vectors cannot be trained; only 0 is possible."""
@@ -136,14 +144,14 @@ class Encoder(nn.Module):
             raise UsageError(f"this encoder was built for other input; give {wanted}")
         return self.backbone.prepare(inputs, self.cache, progress)  # type: ignore[arg-type]
 
-    def pooled(self, rows: Rows, index: np.ndarray) -> Tensor:
+    def pooled(self, rows: Rows, index: Index, alter: Alter | None = None) -> Tensor:
         """Return the (b, d) vectors of the rows `index` before they are brought to length 1."""
-        vectors: Tensor = self.backbone(rows, index)
+        vectors: Tensor = self.backbone(rows, index, alter)
         return vectors if self.adapter is None else self.adapter(vectors)
 
-    def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
-        """Return the (b, d) unit vectors of the rows `index`."""
-        return functional.normalize(self.pooled(rows, index), dim=-1)
+    def forward(self, rows: Rows, index: Index, alter: Alter | None = None) -> Tensor:
+        """Return the (b, d) unit vectors of the rows `index`, their tokens altered if asked."""
+        return functional.normalize(self.pooled(rows, index, alter), dim=-1)
 
     @torch.no_grad()
     def embed_all(self, rows: Rows) -> Tensor:

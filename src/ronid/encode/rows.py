@@ -1,13 +1,51 @@
 """Utterances made ready for an encoder: what the frozen part of it says about each, kept once."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ronid.encode.packed import Layout
 from ronid.types import IntArray
+
+BOX_ROWS = 16
+"""Batches of fewer than four times so many rows are not cut into boxes."""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Rows chosen for a batch, with everything the host must know to run it.
+
+    Sizes are plain numbers, rounded up on a GPU: it is never asked, and meets few shapes.
+
+    Args:
+        index: (b,) rows, on the device.
+        tokens: Tokens of all rows together, or a little more.
+        boxes: Rows and width of each box of rows of like length, shortest first; a width is that
+            of the box's longest row, or a little more.
+    """
+
+    index: Tensor
+    tokens: int
+    boxes: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def width(self) -> int:
+        """Tokens of the longest row, or a little more."""
+        return self.boxes[-1][1]
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Batches of the same shape run the same kernels."""
+        return len(self.index), self.tokens, self.boxes
 
 
 @dataclass(frozen=True)
@@ -22,6 +60,21 @@ class TokenBatch:
 
     ids: Tensor
     mask: Tensor
+    hidden: Tensor | None
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """A batch without padding.
+
+    Args:
+        ids: (t,) token ids.
+        layout: Which token belongs where.
+        hidden: (t, h) output of the frozen layers, or None where no layer is frozen.
+    """
+
+    ids: Tensor
+    layout: Layout
     hidden: Tensor | None
 
 
@@ -44,24 +97,86 @@ class TokenRows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @cached_property
     def lengths(self) -> IntArray:
         """(n,) tokens per utterance."""
         return np.diff(self.starts)
 
-    def batch(self, index: IntArray, device: torch.device) -> TokenBatch:
-        """Return the utterances `index`, padded to the longest of them."""
-        lengths = self.lengths[index]
-        columns = np.arange(lengths.max())
-        inside = columns < lengths[:, None]  # (b, l)
-        where = torch.from_numpy(np.where(inside, self.starts[index][:, None] + columns, 0))
-        mask = torch.from_numpy(inside).to(device)
-        ids = self.ids[where.to(self.ids.device)].to(device).long()
-        ids = ids.masked_fill(~mask, self.pad_id)
+    @cached_property
+    def _bounds(self) -> Tensor:
+        """(n + 1,) `starts` where the tokens are."""
+        return torch.from_numpy(self.starts).to(self.ids.device)
+
+    @cached_property
+    def _lengths(self) -> Tensor:
+        """(n,) `lengths` where the tokens are."""
+        return self._bounds.diff()
+
+    def pick(self, index: IntArray, device: torch.device) -> Pick:
+        """Choose the rows `index` for a batch."""
+        lengths = np.sort(self.lengths[index])
+        tokens = int(lengths.sum())
+        short = 3 * len(index) // 4 if len(index) >= 4 * BOX_ROWS else 0
+        cuts = [0, short, len(index)] if short else [0, len(index)]
+        boxes = [(b - a, int(lengths[a:b].max(initial=1))) for a, b in itertools.pairwise(cuts)]
+        if device.type == "cuda":  # few shapes, each of which is recorded once
+            tokens = _up(tokens, 1_024)
+            boxes = [(rows, _up(width, 8 if width <= 16 else 16)) for rows, width in boxes]  # noqa: PLR2004
+        return Pick(torch.from_numpy(index).to(device), tokens, tuple(boxes))
+
+    def pack(self, pick: Pick) -> PackedBatch:
+        """Return the picked utterances end to end, and behind them filling up to `pick.tokens`."""
+        device = self.ids.device
+        starts, lengths = self._bounds[pick.index], self._lengths[pick.index]  # (b,)
+        # Sorted here, not by the host: the order must follow the rows when a GPU repeats a step.
+        lengths, order = lengths.sort(stable=True)
+        starts, ends = starts[order], lengths.cumsum(0)
+        begins = ends - lengths
+        token = torch.arange(pick.tokens, device=device)
+        row = torch.searchsorted(ends, token, right=True).clamp(max=len(pick) - 1)
+        valid = token < ends[-1]
+        column = torch.where(valid, token - begins[row], 0)
+        first, slots, masks = [], [], []  # place of each row in the padded form, and what is there
+        a = base = 0
+        for rows, width in pick.boxes:
+            columns = torch.arange(width, device=device)
+            mask = columns < lengths[a : a + rows, None]
+            masks.append(mask.flatten())
+            slots.append(torch.where(mask, begins[a : a + rows, None] + columns, 0).flatten())
+            first.append(base + width * torch.arange(rows, device=device))
+            a, base = a + rows, base + rows * width
+        place = torch.cat(first)[row] + column
+        layout = Layout(column, valid, place, torch.cat(slots), torch.cat(masks), order, pick.boxes)
+        where = starts[row] + column
+        ids = torch.where(valid, self.ids[where].long(), self.pad_id)
         hidden = None
         if self.hidden is not None:
             hidden = self.hidden[where.to(self.hidden.device)].to(device)
-        return TokenBatch(ids, mask.long(), hidden)
+        return PackedBatch(ids, layout, hidden)
+
+    def batch(
+        self, index: IntArray | Tensor, device: torch.device, width: int | None = None
+    ) -> TokenBatch:
+        """Return the utterances `index`, padded to `width` or to the longest of them."""
+        if isinstance(index, np.ndarray):
+            width = width or int(self.lengths[index].max())
+            index = torch.from_numpy(index)
+        assert width is not None
+        index = index.to(self.ids.device)
+        starts = self._bounds[index][:, None]
+        columns = torch.arange(width, device=self.ids.device)
+        mask = columns < self._bounds[index + 1][:, None] - starts  # (b, l)
+        where = torch.where(mask, starts + columns, 0)
+        ids = torch.where(mask, self.ids[where].long(), self.pad_id).to(device)
+        hidden = None
+        if self.hidden is not None:
+            hidden = self.hidden[where.to(self.hidden.device)].to(device)
+        return TokenBatch(ids, mask.to(device).long(), hidden)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether nothing has to be fetched from the host to make a batch."""
+        return self.hidden is None or self.hidden.device == self.ids.device
 
 
 @dataclass(frozen=True)
@@ -77,13 +192,29 @@ class VectorRows:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    @property
+    @cached_property
     def lengths(self) -> IntArray:
         """(n,) ones: vectors need no padding."""
         return np.ones(len(self), np.int64)
 
+    def pick(self, index: IntArray, device: torch.device) -> Pick:
+        """Choose the rows `index` for a batch."""
+        return Pick(torch.from_numpy(index).to(device), len(index), ((len(index), 1),))
+
+    @property
+    def on_device(self) -> bool:
+        """Vectors are kept where they are used."""
+        return True
+
 
 Rows = TokenRows | VectorRows
+Index = IntArray | Pick
+"""Rows by number, or already chosen for a batch."""
+
+
+def _up(number: int, step: int) -> int:
+    """Round up to a multiple of `step`."""
+    return -(-number // step) * step
 
 
 def batches_by_length(lengths: IntArray, token_budget: int) -> Iterator[IntArray]:

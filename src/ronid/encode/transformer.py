@@ -7,7 +7,7 @@ rotary angles are thus always made by the model itself.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,13 +17,25 @@ from torch import Tensor, nn
 
 from ronid.config import ALL_LAYERS
 from ronid.encode.cache import FrozenCache, content_key
-from ronid.encode.rows import Rows, TokenBatch, TokenRows, VectorRows, batches_by_length
+from ronid.encode.packed import Layout, packed, prepare_model
+from ronid.encode.rows import (
+    Index,
+    Pick,
+    Rows,
+    TokenBatch,
+    TokenRows,
+    VectorRows,
+    batches_by_length,
+)
 from ronid.encode.weights import load_pretrained
 from ronid.errors import RonidWarning, UsageError
 from ronid.progress import Progress, Silent
 
 CPU_BATCH_TOKENS = 2_048
 GPU_BATCH_TOKENS = 65_536
+
+Alter = Callable[[Tensor, Tensor], Tensor]
+"""Given token ids and where there is none, returns other ids."""
 
 
 class _Injected(nn.Module):
@@ -91,6 +103,9 @@ class TransformerBackbone(nn.Module):
         self.trainable_layers = 0
         self.to(device)
         self._injected = _Injected(self.layers[0], self._layers_return_tuples())
+        self.packs = prepare_model(self.model)
+        self._first_position = _first_position(self.model)
+        self.special_ids = torch.tensor(self.tokenizer.all_special_ids, device=device)
         self.set_trainable(trainable_layers)
 
     # -- what is trained ------------------------------------------------------------------------
@@ -164,21 +179,55 @@ class TransformerBackbone(nn.Module):
         hidden = cache.get(key, shape, dtype, compute, self.device)
         if pooled:
             return VectorRows(hidden.to(self.device))
+        if hidden.device != self.device and hidden.nbytes <= _spare_bytes(self.device):
+            hidden = hidden.to(self.device)
         return TokenRows(rows.ids, rows.starts, rows.pad_id, hidden)
 
-    def forward(self, rows: Rows, index: np.ndarray) -> Tensor:
+    def forward(self, rows: Rows, index: Index, alter: Alter | None = None) -> Tensor:
         """Return the (b, h) pooled vectors of the rows `index`, with gradient where trained.
 
         With words it is (b, 2h): the mean word vector follows the pooled one.
-        """
-        if isinstance(rows, VectorRows):
-            return rows.vectors[torch.from_numpy(index).to(rows.vectors.device)].to(self.device)
-        batch = rows.batch(index, self.device)
-        return masked_mean(self._hidden(batch), batch.mask)
 
-    def hidden_states(self, batch: TokenBatch) -> Tensor:
-        """Run all layers over altered tokens: (b, l, h), no gradient in the frozen ones."""
-        return self._hidden(TokenBatch(batch.ids, batch.mask, None))
+        Args:
+            rows: Prepared rows.
+            index: Which of them.
+            alter: Changes the tokens of a batch; such a batch runs all layers.
+        """
+        pick = rows.pick(index, self.device) if isinstance(index, np.ndarray) else index
+        if isinstance(rows, VectorRows):
+            return rows.vectors[pick.index]
+        if self.packs:
+            states, layout = self._packed(rows, pick, alter)
+            return layout.means(states)
+        return masked_mean(*self._padded(rows, pick, alter))
+
+    def states(self, rows: TokenRows, pick: Pick, alter: Alter | None = None) -> Tensor:
+        """Return the output of the last layer, one line per place that `alter` was shown."""
+        if self.packs:
+            return self._packed(rows, pick, alter)[0]
+        return self._padded(rows, pick, alter)[0].flatten(0, 1)
+
+    def _packed(self, rows: TokenRows, pick: Pick, alter: Alter | None) -> tuple[Tensor, Layout]:
+        """Run a batch without padding: (t, h) states and where they belong."""
+        batch = rows.pack(pick)
+        ids, hidden, layers = batch.ids, batch.hidden, self.layers
+        if alter is not None:
+            ids, hidden = alter(ids, ~batch.layout.valid), None
+        if hidden is not None:
+            self._injected.hidden = hidden.to(self._training_dtype).unsqueeze(0)
+            layers = [self._injected, *self._upper]
+        positions = batch.layout.column + self._first_position
+        with self._using(layers), self._in_bfloat16(), packed(self.model, batch.layout):
+            output = self.model(input_ids=ids.unsqueeze(0), position_ids=positions.unsqueeze(0))
+        self._injected.hidden = None
+        return output[0][0], batch.layout
+
+    def _padded(self, rows: TokenRows, pick: Pick, alter: Alter | None) -> tuple[Tensor, Tensor]:
+        """Run a padded batch: (b, l, h) states and (b, l) mask."""
+        batch = rows.batch(pick.index, self.device, pick.width)
+        if alter is not None:
+            batch = TokenBatch(alter(batch.ids, batch.mask == 0), batch.mask, None)
+        return self._hidden(batch), batch.mask
 
     def _hidden(self, batch: TokenBatch) -> Tensor:
         """Run the whole model, or only the upper layers where the batch brings kept states."""
@@ -194,6 +243,31 @@ class TransformerBackbone(nn.Module):
         with self._using(layers), self.autocast():
             output: Tensor = self.model(input_ids=batch.ids, attention_mask=batch.mask)[0]
         return output
+
+    @property
+    def _training_dtype(self) -> torch.dtype:
+        return torch.bfloat16 if self.device.type == "cuda" else torch.float32
+
+    @contextmanager
+    def _in_bfloat16(self) -> Iterator[None]:
+        """On a GPU, run the layers in use on bfloat16 copies of their weights.
+
+        Autocast would hold everything between matrix products in float32, and moving that about
+        takes longer than the products. Gradients reach the float32 weights through the copies.
+        """
+        weights = [
+            (module, name, weight)
+            for module in (self.model.modules() if self.device.type == "cuda" else ())
+            for name, weight in module._parameters.items()
+            if weight is not None
+        ]
+        try:
+            for module, name, weight in weights:
+                module._parameters[name] = weight.to(torch.bfloat16)  # type: ignore[assignment]
+            yield
+        finally:
+            for module, name, weight in weights:
+                module._parameters[name] = weight
 
     def autocast(self) -> torch.autocast:
         """bfloat16 on GPU, plain float32 on CPU."""
@@ -286,6 +360,11 @@ class TransformerBackbone(nn.Module):
         return isinstance(kept[0], tuple)
 
 
+def _spare_bytes(device: torch.device) -> int:
+    """Memory of the device that kept states may take."""
+    return torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else 0
+
+
 def _first(output: Any) -> Tensor:
     """Return the states out of a layer's answer, whichever form the family uses."""
     return output[0] if isinstance(output, tuple) else output
@@ -300,11 +379,15 @@ def _fingerprint(model: nn.Module) -> str:
 def _positions(model: nn.Module, otherwise: int) -> int:
     """Return how many tokens the model can number, `otherwise` where it sets no bound."""
     limit: int = getattr(model.config, "max_position_embeddings", otherwise)
+    return limit - _first_position(model)
+
+
+def _first_position(model: nn.Module) -> int:
+    """Return the number of the first token: RoBERTa and MPNet count from their padding index on."""
     for name, table in model.named_modules():
-        # RoBERTa and MPNet count positions from their padding index on.
         if name.endswith("position_embeddings") and getattr(table, "padding_idx", None) is not None:
-            return limit - int(table.padding_idx) - 1  # type: ignore[arg-type]
-    return limit
+            return int(table.padding_idx) + 1  # type: ignore[arg-type]
+    return 0
 
 
 def _find_layers(model: nn.Module) -> tuple[nn.Module, str]:

@@ -40,15 +40,14 @@ def supervised_contrastive_loss(features: Tensor, positives: Tensor, temperature
     itself = torch.eye(b, dtype=torch.bool, device=features.device)
     positives = positives.bool() & ~itself
     counts = positives.sum(dim=1)  # (b,)
-    anchors = counts > 0
-    if not anchors.any():
-        return features.sum() * 0
     logits = scaled_similarities(features, features, temperature)
     logits = logits.masked_fill(itself, -math.inf)
     log_shares = logits - logits.logsumexp(dim=1, keepdim=True)
     # where, not times: -inf on the diagonal times 0 would be NaN.
     summed = torch.where(positives, log_shares, 0).sum(dim=1)
-    return -(summed[anchors] / counts[anchors]).mean()
+    # Anchors are not picked out by their mask: a GPU would have to be asked how many there are.
+    means = summed / counts.clamp(min=1)
+    return -means.sum() / (counts > 0).sum().clamp(min=1)
 
 
 def neighbour_mask(rows: Tensor, neighbours: Tensor, targets: Tensor) -> Tensor:
@@ -71,13 +70,15 @@ def neighbour_mask(rows: Tensor, neighbours: Tensor, targets: Tensor) -> Tensor:
     Returns:
         (b, b) boolean mask.
     """
-    present, position = torch.unique(rows, return_inverse=True)  # (u,) sorted, (b,)
+    b = len(rows)
+    present = rows.sort().values  # (b,) repeats and all
+    position = torch.searchsorted(present, rows)  # (b,) the first of equal rows
     listed = neighbours[rows]  # (b, m)
-    slot = torch.searchsorted(present, listed).clamp(max=len(present) - 1)
+    slot = torch.searchsorted(present, listed).clamp(max=b - 1)
     found = present[slot] == listed  # neighbours that are in the batch
-    table = torch.zeros(len(rows), len(present) + 1, dtype=torch.bool, device=rows.device)
+    table = torch.zeros(b, b + 1, dtype=torch.bool, device=rows.device)
     # Absent neighbours all write to one spare column, dropped by the gather below.
-    table.scatter_(1, torch.where(found, slot, len(present)), value=True)
+    table.scatter_(1, torch.where(found, slot, b), value=True)
     classes = targets[rows]
     same_class = (classes[:, None] == classes) & (classes >= 0)
     return table[:, position] | same_class | (rows[:, None] == rows)

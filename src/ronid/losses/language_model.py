@@ -1,5 +1,7 @@
 """Masked language modelling, the unlabelled half of pre-training (Eq. 2), and token noise."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -8,13 +10,15 @@ IGNORED = -100
 """Label of a token that is not to be predicted."""
 
 
-def _chance(like: Tensor, generator: torch.Generator) -> Tensor:
+def _chance(like: Tensor, generator: torch.Generator | None) -> Tensor:
     """Uniform numbers, drawn where the generator lives: a CPU seed serves a GPU batch."""
-    return torch.rand(like.shape, generator=generator, device=generator.device).to(like.device)
+    device = like.device if generator is None else generator.device
+    return torch.rand(like.shape, generator=generator, device=device).to(like.device)
 
 
-def _random_tokens(like: Tensor, vocab_size: int, generator: torch.Generator) -> Tensor:
-    drawn = torch.randint(vocab_size, like.shape, generator=generator, device=generator.device)
+def _random_tokens(like: Tensor, vocab_size: int, generator: torch.Generator | None) -> Tensor:
+    device = like.device if generator is None else generator.device
+    drawn = torch.randint(vocab_size, like.shape, generator=generator, device=device)
     return drawn.to(like.device, like.dtype)
 
 
@@ -24,7 +28,7 @@ def mask_tokens(
     *,
     mask_id: int,
     vocab_size: int,
-    generator: torch.Generator,
+    generator: torch.Generator | None = None,
     probability: float = 0.15,
 ) -> tuple[Tensor, Tensor]:
     """Hide some tokens for the model to predict.
@@ -37,7 +41,7 @@ def mask_tokens(
         special_mask: (b, l) true for special and padding tokens; these are never touched.
         mask_id: Id of the mask token.
         vocab_size: Number of ids to draw random tokens from.
-        generator: Source of the draws.
+        generator: Source of the draws; None for the one of the device, seeded by the loop.
         probability: Chance of a token to be chosen.
 
     Returns:
@@ -57,7 +61,7 @@ def replace_tokens(
     special_mask: Tensor,
     *,
     vocab_size: int,
-    generator: torch.Generator,
+    generator: torch.Generator | None = None,
     probability: float = 0.25,
 ) -> Tensor:
     """Random token replacement: another view of the same utterance for contrast.
@@ -66,7 +70,7 @@ def replace_tokens(
         input_ids: (b, l) token ids.
         special_mask: (b, l) true for special and padding tokens; these are never touched.
         vocab_size: Number of ids to draw from.
-        generator: Source of the draws.
+        generator: Source of the draws; None for the one of the device, seeded by the loop.
         probability: Chance of a token to be replaced.
 
     Returns:
@@ -92,11 +96,24 @@ def language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
     Returns:
         The loss, a scalar.
     """
-    hidden = labels != IGNORED
-    if not hidden.any():
-        return logits.sum() * 0
-    # Only the hidden tokens meet the softmax: it is (hidden, v) instead of (b * l, v).
-    chosen = logits[hidden]
-    return cross_entropy(
-        chosen.to(torch.promote_types(chosen.dtype, torch.float32)), labels[hidden]
+    # Summed and divided, so that no hidden token at all gives 0 and a GPU is never asked.
+    exact = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    total = cross_entropy(
+        exact.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
     )
+    return total / (labels != IGNORED).sum().clamp(min=1)
+
+
+def hidden_tokens(labels: Tensor, share: float) -> Tensor:
+    """Return the flat positions of hidden tokens, and of others up to a fixed number.
+
+    Only these positions need to meet the vocabulary. The number depends on the shape alone, not on
+    the draws: three standard deviations above the mean, so that there is nearly always room.
+
+    Args:
+        labels: (b, l) as `mask_tokens` returns them.
+        share: Chance with which tokens were hidden.
+    """
+    n = labels.numel()
+    room = min(n, math.ceil(n * share + 3 * math.sqrt(n * share * (1 - share))) + 1)
+    return torch.topk((labels != IGNORED).flatten().float(), room).indices

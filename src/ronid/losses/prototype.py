@@ -68,11 +68,12 @@ def update_prototypes(
     """
     old = prototypes.detach()
     k = len(old)
-    counts = torch.bincount(labels, minlength=k)[:, None]  # (k, 1)
     batch = embeddings.to(old.dtype)
+    # Not bincount: it makes the host wait for a GPU.
+    counts = old.new_zeros(k).index_add(0, labels, torch.ones_like(batch[:, 0]))[:, None]  # (k, 1)
     means = torch.zeros_like(old).index_add(0, labels, batch) / counts.clamp(min=1)
     steps = counts if per_item else counts.clamp(max=1)
-    weight = torch.as_tensor(momentum, dtype=old.dtype, device=old.device) ** steps
+    weight = torch.pow(momentum, steps)
     moved = normalize(weight * old + (1 - weight) * means, dim=1)
     return torch.where(counts > 0, moved, old)
 

@@ -15,15 +15,23 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from ronid.assign.align import match
+from ronid.assign.breathing import breathe
 from ronid.assign.kmeans import kmeans, nearest_centroid
-from ronid.assign.prior import uniform_prior, unlabelled_marginal, update_prior
+from ronid.assign.neighbours import nearest_neighbours
+from ronid.assign.prior import (
+    shrunk_prior,
+    uniform_prior,
+    unlabelled_marginal,
+    update_prior,
+)
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.assign.start import start_prototypes
 from ronid.config import EStepConfig, MStepConfig, RoNIDConfig
 from ronid.encode.encoder import Inputs
-from ronid.encode.rows import Rows
+from ronid.encode.rows import Pick, Rows
 from ronid.losses.prototype import (
     inter_cluster_loss,
     intra_cluster_loss,
@@ -33,11 +41,12 @@ from ronid.losses.prototype import (
 from ronid.metrics import normalised_entropy, score
 from ronid.seeds import derive
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
-from ronid.train.contrast import contrast
+from ronid.train.contrast import contrast, list_length, neighbour_loss, with_neighbours
 from ronid.train.infer import predict
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain
 from ronid.train.state import StageState, Training
+from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.train.views import view
 from ronid.types import Assignment, Discovery, IntArray, Split
@@ -73,32 +82,46 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
     state = StageState(encoder)
     stage = Stage(
         name="em",
+        rows=rows,
         epochs=learn.epochs,
         steps=steps_per_epoch(len(rows), learn.batch),
         lr=learn.lr,
         stopper=SettledLabels(learn.stop_change, learn.stop_patience),
     )
 
+    targets = torch.from_numpy(split.targets).to(encoder.device)
+
     def before_epoch(epoch: int) -> Mapping[str, Any]:
         embeddings = encoder.embed_all(rows)
         generator = _generator(embeddings.device, training.seed, epoch)
         if "prototypes" not in state.tensors:
-            state.tensors["prototypes"] = start_prototypes(
-                embeddings, split, config.start, generator
-            )
-            state.tensors["prior"] = uniform_prior(split.n_intents).to(encoder.device)
+            state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
+            state.put("prior", uniform_prior(split.n_intents))
+        every = config.e_step.breath_epochs
+        if every and epoch and epoch % every == 0:
+            prototypes = state.tensors["prototypes"]
+            found = breathe(embeddings, targets, prototypes, generator=generator)
+            state.put("prototypes", normalize(found.centroids, dim=-1))
+        if learn.neighbour_weight:
+            listed = nearest_neighbours(embeddings, list_length(split, config.contrast))
+            state.put("neighbours", listed)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
-        state.tensors["labels"] = torch.from_numpy(assignment.labels).to(encoder.device)
-        state.tensors["prior"] = torch.from_numpy(assignment.prior).to(encoder.device)
+        state.put("labels", torch.from_numpy(assignment.labels))
+        state.put("prior", torch.from_numpy(assignment.prior))
         return row
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
-        labelled = cycled_batches(split.labelled, learn.labelled_batch, rng)
-        return zip(shuffled_batches(rows.lengths, learn.batch, rng), labelled, strict=False)
+    known = min(learn.labelled_batch, len(split.labelled)) if learn.cross_entropy else 0
 
-    def step(batch: tuple[IntArray, IntArray]) -> Mapping[str, Tensor]:
-        return m_step(batch, state, split, rows, learn)
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
+        labelled = cycled_batches(split.labelled, known, rng)
+        neighbours = state.tensors["neighbours"].cpu().numpy() if learn.neighbour_weight else None
+        for mixed in shuffled_batches(len(rows), learn.batch, rng):
+            near = mixed if neighbours is None else with_neighbours(mixed, neighbours, rng)
+            yield (np.concatenate([next(labelled), near]),)
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        return m_step(picks[0], known, state, targets, rows, learn)
 
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
     if not learn.epochs:  # then the first prototypes are the answer
@@ -127,6 +150,10 @@ def e_step(
     # Between unit vectors the nearest prototype is the one of largest cosine: argmax P.
     predicted = nearest_centroid(embeddings, prototypes)
     moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
+    if config.prior == "shrunk":
+        prior = moved = shrunk_prior(
+            predicted, split.n_intents, len(split.known), floor=config.prior_floor
+        )
     if config.pseudo_labels == "kmeans":
         return _assignment(_kmeans_labels(embeddings, prototypes, generator), targets, moved)
     marginal, free = prior, torch.arange(len(targets), device=targets.device)
@@ -158,27 +185,21 @@ def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:
 
 
 def m_step(
-    batch: tuple[IntArray, IntArray],
-    state: StageState,
-    split: Split,
-    rows: Rows,
-    config: MStepConfig,
+    pick: Pick, known: int, state: StageState, targets: Tensor, rows: Rows, config: MStepConfig
 ) -> dict[str, Tensor]:
     """Move the prototypes and return the losses of one batch (Eq. 6 to 10).
 
     Args:
-        batch: Rows of the whole training set, and labelled rows.
-        state: Holds `prototypes` and this epoch's `labels`.
-        split: The problem.
-        rows: Its training rows, prepared.
+        pick: Labelled rows, and behind them rows of the whole training set.
+        known: How many of them are the labelled rows.
+        state: Holds `prototypes`, moved in place, and this epoch's `labels`.
+        targets: (n,) given intents, -1 where there is none.
+        rows: The training rows, prepared.
         config: Weights and switches.
     """
-    any_rows, labelled = batch
-    device = state.encoder.device
-    index = np.concatenate([any_rows, labelled])
-    vectors = view(state.encoder, rows, index, config.token_replacement)
-    mixed, known = vectors[: len(any_rows)], vectors[len(any_rows) :]
-    labels = state.tensors["labels"][torch.from_numpy(any_rows).to(device)]
+    vectors = view(state.encoder, rows, pick, config.token_replacement)
+    index, mixed = pick.index[known:], vectors[known:]
+    labels = state.tensors["labels"][index]
     prototypes = update_prototypes(
         state.tensors["prototypes"],
         mixed,
@@ -186,24 +207,25 @@ def m_step(
         config.prototype_momentum,
         per_item=config.prototype_update == "item",
     )
-    state.tensors["prototypes"] = prototypes.detach()
+    state.put("prototypes", prototypes)
     zero = vectors.sum() * 0.0
     intra = inter = cross_entropy = zero
     if config.intra:
-        intra = intra_cluster_loss(mixed, prototypes.detach(), labels, config.temperature)
+        intra = intra_cluster_loss(mixed, prototypes, labels, config.temperature)
     if config.inter:
         inter = inter_cluster_loss(prototypes, config.temperature)
-    if config.cross_entropy and len(labelled):
-        targets = torch.from_numpy(split.targets[labelled]).to(device)
+    if known:
+        given = targets[pick.index[:known]]
         cross_entropy = prototype_cross_entropy(
-            known, prototypes.detach(), targets, config.temperature
+            vectors[:known], prototypes, given, config.temperature
         )
-    return {
-        "loss": config.alpha * intra + (1 - config.alpha) * inter + cross_entropy,
-        "loss_intra": intra,
-        "loss_inter": inter,
-        "loss_ce": cross_entropy,
-    }
+    losses = {"loss_intra": intra, "loss_inter": inter, "loss_ce": cross_entropy}
+    loss = config.alpha * intra + (1 - config.alpha) * inter + cross_entropy
+    if config.neighbour_weight:
+        neighbours = state.tensors["neighbours"]
+        near = neighbour_loss(mixed, index, neighbours, targets, config.neighbour_temperature)
+        loss, losses["loss_neighbour"] = loss + config.neighbour_weight * near, near
+    return {"loss": loss, **losses}
 
 
 def _discovery(

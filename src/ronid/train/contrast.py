@@ -13,10 +13,9 @@ from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.state import StageState, Training
+from ronid.train.step import Picks
+from ronid.train.views import view
 from ronid.types import IntArray, Split
-
-Batch = tuple[IntArray, IntArray]
-"""Anchors with one neighbour each, and labelled rows."""
 
 
 def contrast(training: Training, split: Split, rows: Rows, config: ContrastConfig) -> None:
@@ -33,36 +32,60 @@ def contrast(training: Training, split: Split, rows: Rows, config: ContrastConfi
     encoder = training.encoder
     state = StageState(encoder)
     targets = torch.from_numpy(split.targets).to(encoder.device)
-    count = config.neighbours or max(
-        1, round(config.neighbour_share * len(split) / split.n_intents)
-    )
-    stage = Stage("contrast", config.epochs, steps_per_epoch(len(rows), config.batch), config.lr)
+    steps = steps_per_epoch(len(rows), config.batch)
+    stage = Stage("contrast", rows, config.epochs, steps, config.lr)
 
     def refresh(epoch: int) -> Mapping[str, float]:
         if epoch % config.refresh_epochs == 0 or "neighbours" not in state.tensors:
-            state.tensors["neighbours"] = nearest_neighbours(encoder.embed_all(rows), count)
+            listed = nearest_neighbours(encoder.embed_all(rows), list_length(split, config))
+            state.put("neighbours", listed)
         return {}
 
-    def batches(rng: np.random.Generator) -> Iterator[Batch]:
-        neighbours = state.tensors["neighbours"].cpu().numpy()
-        labelled = cycled_batches(split.labelled, config.labelled_batch, rng)
-        for anchors in shuffled_batches(rows.lengths, config.batch, rng):
-            drawn = neighbours[anchors, rng.integers(neighbours.shape[1], size=len(anchors))]
-            yield np.concatenate([anchors, drawn]), next(labelled)
+    known = min(config.labelled_batch, len(split.labelled))
 
-    def step(batch: Batch) -> Mapping[str, Tensor]:
-        pairs, labelled = batch
-        vectors = encoder(rows, np.concatenate([pairs, labelled]))
-        index = torch.from_numpy(pairs).to(encoder.device)
-        positive = neighbour_mask(index, state.tensors["neighbours"], targets)
-        near = supervised_contrastive_loss(vectors[: len(pairs)], positive, config.temperature)
-        if len(labelled) == 0:
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
+        neighbours = state.tensors["neighbours"].cpu().numpy()
+        labelled = cycled_batches(split.labelled, known, rng)
+        for anchors in shuffled_batches(len(rows), config.batch, rng):
+            yield (np.concatenate([next(labelled), with_neighbours(anchors, neighbours, rng)]),)
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        (pick,) = picks
+        vectors = view(encoder, rows, pick, config.token_replacement)
+        near = neighbour_loss(
+            vectors[known:],
+            pick.index[known:],
+            state.tensors["neighbours"],
+            targets,
+            config.temperature,
+        )
+        if not known:
             return {"loss": near, "loss_neighbour": near}
-        given = targets[torch.from_numpy(labelled).to(encoder.device)]
-        same = given[:, None] == given[None, :]
-        known = supervised_contrastive_loss(vectors[len(pairs) :], same, config.temperature)
-        loss = near + config.supervised_weight * known
-        return {"loss": loss, "loss_neighbour": near, "loss_supervised": known}
+        same = supervised_contrastive_loss(
+            vectors[:known], targets[pick.index[:known]], config.temperature
+        )
+        loss = near + config.supervised_weight * same
+        return {"loss": loss, "loss_neighbour": near, "loss_supervised": same}
 
     run_epochs(training, stage, state, batches, step, before_epoch=refresh)
     training.finish("contrast")
+
+
+def list_length(split: Split, config: ContrastConfig) -> int:
+    """Return the length of the neighbour lists: given, or a share of the mean intent's size."""
+    wanted = config.neighbours or round(config.neighbour_share * len(split) / split.n_intents)
+    return min(max(1, wanted), len(split) - 1)
+
+
+def with_neighbours(anchors: IntArray, neighbours: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the anchors followed by one neighbour of each."""
+    drawn = neighbours[anchors, rng.integers(neighbours.shape[1], size=len(anchors))]
+    return np.concatenate([anchors, drawn])
+
+
+def neighbour_loss(
+    vectors: Tensor, index: Tensor, neighbours: Tensor, targets: Tensor, temperature: float
+) -> Tensor:
+    """Contrast of a batch in which neighbours and equal given intents are positives."""
+    positive = neighbour_mask(index, neighbours, targets)
+    return supervised_contrastive_loss(vectors, positive, temperature)

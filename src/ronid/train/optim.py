@@ -37,13 +37,31 @@ def make_optimiser(
             if parameter.requires_grad:
                 group = decayed if parameter.ndim > 1 else plain
                 group[id(parameter)] = parameter
+    gpu = any(p.is_cuda for p in (*decayed.values(), *plain.values()))
     return torch.optim.AdamW(
         [
             {"params": list(decayed.values()), "weight_decay": config.weight_decay},
             {"params": list(plain.values()), "weight_decay": 0.0},
         ],
-        lr=lr,
+        # A tensor, so that a recorded step reads the rate of the day.
+        lr=torch.tensor(lr, device=_device_of(decayed, plain)) if gpu else lr,
+        fused=gpu,
+        capturable=gpu,
     )
+
+
+def set_rate(optimiser: torch.optim.Optimizer, lr: float) -> None:
+    """Set the learning rate of every group."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
+
+
+def _device_of(*groups: dict[int, nn.Parameter]) -> torch.device:
+    """Where the weights are."""
+    return next(p.device for group in groups for p in group.values())
 
 
 def linear_factor(step: int, total: int, warmup_share: float) -> float:

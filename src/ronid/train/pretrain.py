@@ -10,19 +10,17 @@ from torch.nn import functional
 
 from ronid.config import PretrainConfig
 from ronid.encode.language_head import language_head
-from ronid.encode.rows import Rows, TokenBatch, TokenRows
+from ronid.encode.rows import Pick, Rows, TokenRows
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
-from ronid.losses.language_model import language_model_loss, mask_tokens
+from ronid.losses.language_model import hidden_tokens, language_model_loss, mask_tokens
 from ronid.train.batches import cycled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.state import StageState, Training
+from ronid.train.step import Picks
 from ronid.train.stopping import AllEpochs, BestEpoch
 from ronid.train.views import untouchable
 from ronid.types import IntArray, Split
-
-Batch = tuple[IntArray, IntArray, torch.Generator]
-"""Labelled rows for the cross-entropy, rows for the language model, source of the masks."""
 
 
 def pretrain(
@@ -43,33 +41,34 @@ def pretrain(
     state = StageState(encoder, _heads(training, split, rows, config))
     if not state.heads:  # neither labels nor language to learn from
         return
-    has_dev = dev_rows is not None and len(split.known) > 0
+    has_dev = dev_rows is not None and "classes" in state.heads
     labelled = split.labelled
     size = config.labelled_batch
     stage = Stage(
         name="pretrain",
+        rows=rows,
         epochs=config.epochs if has_dev else min(config.epochs, config.epochs_without_dev),
         steps=steps_per_epoch(len(labelled), size) if len(labelled) else 20,
         lr=config.lr,
         stopper=BestEpoch("dev_accuracy", config.patience) if has_dev else AllEpochs(),
     )
 
-    def batches(rng: np.random.Generator) -> Iterator[Batch]:
+    targets = torch.from_numpy(split.targets).to(encoder.device)
+
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         classified = cycled_batches(labelled, size, rng)
         read = cycled_batches(np.arange(len(rows)), config.language_batch, rng)
-        noise = torch.Generator(encoder.device).manual_seed(int(rng.integers(2**62)))
         for _ in range(stage.steps):
-            yield next(classified), next(read), noise
+            yield next(classified), next(read)
 
-    def step(batch: Batch) -> Mapping[str, Tensor]:
-        classified, read, noise = batch
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        classified, read = picks
         losses: dict[str, Tensor] = {}
         if "classes" in state.heads and len(classified):
-            targets = torch.from_numpy(split.targets[classified]).to(encoder.device)
             logits = state.heads["classes"](encoder.pooled(rows, classified))
-            losses["loss_ce"] = functional.cross_entropy(logits.float(), targets)
+            losses["loss_ce"] = functional.cross_entropy(logits.float(), targets[classified.index])
         if "language" in state.heads:
-            loss = _language_loss(state, rows, read, config.mask_probability, noise)
+            loss = _language_loss(state, rows, read, config.mask_probability)
             losses["loss_mlm"] = loss * config.language_weight
         return {"loss": torch.stack(list(losses.values())).sum(), **losses}
 
@@ -89,7 +88,7 @@ def _heads(
     encoder = training.encoder
     heads: dict[str, nn.Module] = {}
     with seeded(encoder.device, training.seed, "pretrain heads"):
-        if split.known:
+        if split.known and config.cross_entropy:
             linear = nn.Linear(encoder.dim, len(split.known))
             heads["classes"] = nn.Sequential(nn.Dropout(config.head_dropout), linear)
         if config.language_weight and isinstance(rows, TokenRows):
@@ -105,31 +104,33 @@ def _heads(
     return heads
 
 
-def _language_loss(
-    state: StageState, rows: Rows, index: IntArray, probability: float, noise: torch.Generator
-) -> Tensor:
-    """Return the second term of Eq. 2 for the rows `index`.
+def _language_loss(state: StageState, rows: Rows, pick: Pick, probability: float) -> Tensor:
+    """Return the second term of Eq. 2 for the rows of `pick`.
 
     Masked inputs run all layers, the frozen ones without gradient.
     """
     backbone = state.encoder.backbone
     assert isinstance(rows, TokenRows)
     assert isinstance(backbone, TransformerBackbone)
-    batch = rows.batch(index, backbone.device)
     tokenizer = backbone.tokenizer
-    masked, labels = mask_tokens(
-        batch.ids,
-        untouchable(backbone, batch),
-        mask_id=tokenizer.mask_token_id,
-        vocab_size=len(tokenizer),
-        generator=noise,
-        probability=probability,
-    )
-    hidden = backbone.hidden_states(TokenBatch(masked, batch.mask, None))
-    chosen = labels != -100
+    drawn: list[Tensor] = []
+
+    def mask(ids: Tensor, outside: Tensor) -> Tensor:
+        masked, labels = mask_tokens(
+            ids,
+            untouchable(backbone, ids, outside),
+            mask_id=tokenizer.mask_token_id,
+            vocab_size=len(tokenizer),
+            probability=probability,
+        )
+        drawn.append(labels.flatten())
+        return masked
+
+    hidden = backbone.states(rows, pick, mask)
+    chosen = hidden_tokens(drawn[0], probability)
     with backbone.autocast():  # only masked tokens reach the large matrix
         logits = state.heads["language"](hidden[chosen])  # (m, v)
-    return language_model_loss(logits, labels[chosen])
+    return language_model_loss(logits, drawn[0][chosen])
 
 
 @torch.no_grad()

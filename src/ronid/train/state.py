@@ -29,6 +29,16 @@ class StageState:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     scalars: dict[str, Any] = field(default_factory=dict)
 
+    @torch.no_grad()
+    def put(self, name: str, value: Tensor) -> None:
+        """Set a tensor, in place where there is one: a recorded step goes on reading it."""
+        value = value.detach().to(self.encoder.device)
+        old = self.tensors.get(name)
+        if old is not None and old.shape == value.shape and old.dtype == value.dtype:
+            old.copy_(value)
+        else:
+            self.tensors[name] = value.clone()
+
     def weights(self) -> dict[str, Tensor]:
         """Return all trained weights by name."""
         weights = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}

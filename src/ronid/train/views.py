@@ -1,24 +1,20 @@
 """Other views of an utterance: the same words with a few of them exchanged."""
 
-import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from ronid.encode.encoder import Encoder
-from ronid.encode.rows import Rows, TokenBatch, TokenRows
-from ronid.encode.transformer import TransformerBackbone, masked_mean
+from ronid.encode.rows import Index, Rows, TokenRows
+from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
 from ronid.losses.language_model import replace_tokens
-from ronid.types import IntArray
 
 
-def untouchable(backbone: TransformerBackbone, batch: TokenBatch) -> Tensor:
-    """Return (b, l) true for special tokens and padding, which no view may change."""
-    special = torch.tensor(backbone.tokenizer.all_special_ids, device=backbone.device)
-    return torch.isin(batch.ids, special) | (batch.mask == 0)
+def untouchable(backbone: TransformerBackbone, ids: Tensor, outside: Tensor) -> Tensor:
+    """Return where no view may change a token: special tokens, and those `outside` of a text."""
+    return (ids.unsqueeze(-1) == backbone.special_ids).any(-1) | outside
 
 
-def view(encoder: Encoder, rows: Rows, index: IntArray, replaced: float) -> Tensor:
+def view(encoder: Encoder, rows: Rows, index: Index, replaced: float) -> Tensor:
     """Return the (b, d) unit vectors of the rows `index`, some of their tokens replaced.
 
     Altered tokens run all layers, the frozen ones without gradient.
@@ -26,25 +22,27 @@ def view(encoder: Encoder, rows: Rows, index: IntArray, replaced: float) -> Tens
     Args:
         encoder: The encoder.
         rows: Prepared rows.
-        index: (b,) rows.
+        index: Rows.
         replaced: Chance of a token to become a random one; 0 gives the rows as they are.
 
     Raises:
         UsageError: Tokens are to be replaced where there are only vectors.
     """
     if replaced == 0:
-        vectors: Tensor = encoder(rows, index)
-        return vectors
+        plain: Tensor = encoder(rows, index)
+        return plain
     backbone = encoder.backbone
     if not isinstance(rows, TokenRows) or not isinstance(backbone, TransformerBackbone):
-        raise UsageError("m_step.token_replacement needs texts and encoder.trainable_layers")
-    batch = rows.batch(index, backbone.device)
-    ids = replace_tokens(
-        batch.ids,
-        untouchable(backbone, batch),
-        vocab_size=len(backbone.tokenizer),
-        generator=torch.default_generator,  # seeded by the loop, like dropout
-        probability=replaced,
-    )
-    pooled = masked_mean(backbone.hidden_states(TokenBatch(ids, batch.mask, None)), batch.mask)
-    return normalize(pooled if encoder.adapter is None else encoder.adapter(pooled), dim=-1)
+        raise UsageError("token_replacement needs texts and encoder.trainable_layers")
+
+    def alter(ids: Tensor, outside: Tensor) -> Tensor:
+        # Drawn from the device's own generator, seeded by the loop, like dropout.
+        return replace_tokens(
+            ids,
+            untouchable(backbone, ids, outside),
+            vocab_size=len(backbone.tokenizer),
+            probability=replaced,
+        )
+
+    vectors: Tensor = encoder(rows, index, alter)
+    return vectors

@@ -1,0 +1,314 @@
+"""What a benchmark config asks for: the list of cells, and the recipe of each."""
+
+import difflib
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ronid.config import DEFAULT_ENCODER, PRESETS, preset, read_toml, to_dict, updated
+from ronid.data.benchmarks import BENCHMARKS
+from ronid.errors import ConfigError, UsageError
+from ronid.methods import METHODS
+
+FORMAT_VERSION = 1
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    # The three ablations of the paper.
+    "-OT": {"e_step": {"pseudo_labels": "kmeans"}},
+    "-Intra": {"m_step": {"intra": False}},
+    "-Inter": {"m_step": {"inter": False}},
+}
+SCORED_ON = ("test", "dev")
+KEEP = ("history", "map")
+
+_LISTS = (
+    "datasets", "methods", "presets", "encoders", "known_ratios", "labelled_ratios", "k_rules",
+    "variants", "keep",
+)  # fmt: skip
+_KEYS = (
+    *_LISTS, "format_version", "seeds", "scored_on", "settings", "variant", "encoder_paths",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BenchCell:
+    """One run of the benchmark: what `ronid bench` stores one row for.
+
+    Args:
+        dataset: Name of the benchmark.
+        method: Name of the method.
+        variant: Name of a set of changes; "" is the method as it is.
+        encoder: Title of the encoder, never a path.
+        preset: Settings that the variant changes.
+        known_ratio: Share of intents that are known.
+        labelled_ratio: Share of their utterances that are labelled.
+        k_rule: Where the number of intents comes from.
+        seed: Seed of the split and of the run.
+        scored_on: `test`, or `dev` for tuning.
+    """
+
+    dataset: str
+    method: str
+    variant: str
+    encoder: str
+    preset: str
+    known_ratio: float
+    labelled_ratio: float
+    k_rule: str
+    seed: int
+    scored_on: str = "test"
+
+    @property
+    def coordinates(self) -> tuple[Any, ...]:
+        """All fields in order: what tells one cell from another."""
+        return astuple(self)
+
+    def __str__(self) -> str:
+        name = f"{self.method}{self.variant}"
+        protocol = f"known {self.known_ratio:g} labelled {self.labelled_ratio:g} K {self.k_rule}"
+        where = "" if self.scored_on == "test" else f" on {self.scored_on}"
+        return f"{self.dataset} {name} {self.preset} {self.encoder} {protocol} seed {self.seed}" + (
+            where
+        )
+
+
+COORDINATES = tuple(item.name for item in fields(BenchCell))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A read benchmark config.
+
+    Args:
+        cells: What to run, cells that share encodings next to each other.
+        keep: What rows hold beside scores: `history`, `map`.
+        encoder_paths: Folder or hub id of an encoder, by title.
+        settings: Changes of the preset in all cells.
+        variants: Changes by name of the variant.
+    """
+
+    cells: tuple[BenchCell, ...]
+    keep: tuple[str, ...] = ()
+    encoder_paths: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def config(self, cell: BenchCell) -> Any:
+        """Return the recipe of a cell, its encoder named by title."""
+        return recipe(
+            cell.method,
+            cell.preset,
+            self.settings,
+            self.variants.get(cell.variant, {}),
+            {"encoder": {"name": cell.encoder}},
+        )
+
+    def config_hash(self, cell: BenchCell) -> str:
+        """Return the first 16 digits of the SHA-256 of the cell's recipe."""
+        return config_hash(self.config(cell))
+
+    def encoder_path(self, title: str) -> str:
+        """Return the folder, hub id or embedded name behind an encoder's title."""
+        return self.encoder_paths.get(title, title)
+
+
+def recipe(method: str, preset_name: str, *changes: Mapping[str, Any]) -> Any:
+    """Return the settings of a method: its preset with changes applied one after the other.
+
+    Args:
+        method: Name of the method.
+        preset_name: Name of the preset.
+        changes: Sections of changed settings.
+
+    Raises:
+        ConfigError: No such preset or setting.
+    """
+    config: Any = preset(preset_name)
+    for change in changes:
+        config = updated(config, change)
+    return config
+
+
+def config_hash(config: Any) -> str:
+    """Return 16 hexadecimal digits that change with any setting."""
+    canonical = json.dumps(to_dict(config), sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def read_plan(path: Path, encoders: Mapping[str, str] | None = None) -> Plan:
+    """Read and check a benchmark config.
+
+    Args:
+        path: TOML file.
+        encoders: Folders by title of encoder, over those of the file.
+
+    Raises:
+        ConfigError: An unknown key or name, or a value that does not fit.
+    """
+    try:
+        return make_plan(read_toml(path), encoders)
+    except ConfigError as error:
+        text = str(error)
+        raise ConfigError(text if str(path) in text else f"{path}: {text}") from None
+
+
+def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = None) -> Plan:
+    """Check the values of a benchmark config and list its cells; see `read_plan`."""
+    for key in values:
+        _choose(key, _KEYS, "key")
+    version = values.get("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise ConfigError(f"format_version is {version!r}, this release reads {FORMAT_VERSION}")
+    lists = {key: _list(values, key) for key in _LISTS if key in values}
+    for key in ("datasets", "presets", "seeds"):
+        if key not in values:
+            raise ConfigError(f"'{key}' is missing; write for example: {_EXAMPLES[key]}")
+    variants = VARIANTS | _sections(values, "variant")
+    names: dict[str, Iterable[str]] = {
+        "datasets": BENCHMARKS, "methods": METHODS, "presets": PRESETS, "keep": KEEP,
+        "variants": ("", *variants),
+    }  # fmt: skip
+    for key, known in names.items():
+        for name in lists.get(key, ()):
+            _choose(name, tuple(known), key)
+    for key in ("known_ratios", "labelled_ratios"):
+        lists[key] = [_ratio(value, key) for value in lists.get(key, _DEFAULTS[key])]
+    scored_on = values.get("scored_on", "test")
+    _choose(scored_on, SCORED_ON, "scored_on")
+    lists = _DEFAULTS | lists
+    _check_titles(lists["encoders"])
+    paths = _sections(values, "encoder_paths") | dict(encoders or {})
+    for title in encoders or ():
+        _choose(title, tuple(lists["encoders"]), "--encoder")
+    plan = Plan(
+        cells=tuple(_cells(lists, read_seeds(values["seeds"]), scored_on)),
+        keep=tuple(lists["keep"]),
+        encoder_paths=paths,
+        settings=_sections(values, "settings"),
+        variants=variants,
+    )
+    _check_recipes(plan)
+    return plan
+
+
+def read_seeds(value: Any) -> list[int]:
+    """Return the seeds of `[0, 1, 2]` or of `"0-2,7"`.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    wrong = ConfigError(f'seeds is {value!r}; write [0, 1, 2] or "0-9"')
+    if isinstance(value, str):
+        seeds: list[int] = []
+        for part in value.split(","):
+            first, dash, last = part.strip().partition("-")
+            if not first.isdecimal() or (dash and not last.isdecimal()):
+                raise wrong
+            seeds += range(int(first), int(last if dash else first) + 1)
+    elif isinstance(value, list) and all(type(seed) is int and seed >= 0 for seed in value):
+        seeds = value
+    else:
+        raise wrong
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise wrong
+    return seeds
+
+
+_DEFAULTS: dict[str, list[Any]] = {
+    "methods": ["ronid"],
+    "encoders": [DEFAULT_ENCODER],
+    "known_ratios": [0.75],
+    "labelled_ratios": [0.1],
+    "k_rules": ["given"],
+    "variants": [""],
+    "keep": [],
+}
+_EXAMPLES = {
+    "datasets": 'datasets = ["clinc", "banking"]',
+    "presets": 'presets = ["fast"]',
+    "seeds": 'seeds = "0-9"',
+}
+
+
+def _cells(
+    lists: Mapping[str, Sequence[Any]], seeds: Sequence[int], scored_on: str
+) -> Iterable[BenchCell]:
+    """Yield the cells; those of one dataset and encoder, then of one split, are neighbours."""
+    axes = ("datasets", "encoders", "known_ratios", "labelled_ratios")
+    outer = itertools.product(*(lists[axis] for axis in axes), seeds)
+    inner = ("k_rules", "presets", "methods", "variants")
+    for dataset, encoder, known, labelled, seed in outer:
+        for k_rule, name, method, variant in itertools.product(*(lists[axis] for axis in inner)):
+            yield BenchCell(
+                dataset, method, variant, encoder, name, known, labelled, k_rule, seed, scored_on
+            )
+
+
+def _check_recipes(plan: Plan) -> None:
+    """Refuse a setting that does not exist before the first cell runs."""
+    if "name" in plan.settings.get("encoder", {}) or "preset" in plan.settings:
+        raise ConfigError("settings name an encoder or a preset; write encoders and presets")
+    for cell in {(c.method, c.preset, c.variant): c for c in plan.cells}.values():
+        plan.config(cell)
+
+
+def _check_titles(titles: Sequence[Any]) -> None:
+    for title in titles:
+        if not isinstance(title, str) or not title or title.startswith(("/", ".", "~")):
+            raise ConfigError(
+                f"encoders has {title!r}; give a title there, and its folder with "
+                "--encoder TITLE=FOLDER"
+            )
+
+
+def _list(values: Mapping[str, Any], key: str) -> list[Any]:
+    value = values[key]
+    if not isinstance(value, list) or (not value and key != "keep"):
+        raise ConfigError(f"{key} is {value!r}; give a list of one or more")
+    if len({repr(item) for item in value}) < len(value):
+        raise ConfigError(f"{key} names something twice: {value!r}")
+    return value
+
+
+def _sections(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = values.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"'{key}' is a section; write [{key}] and its keys")
+    return value
+
+
+def _ratio(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise ConfigError(f"{key} has {value!r}; give numbers above 0 and at most 1")
+    return float(value)
+
+
+def _choose(name: Any, known: Sequence[str], what: str) -> None:
+    if name in known:
+        return
+    near = difflib.get_close_matches(str(name), known, n=1)
+    listed = ", ".join(each or '""' for each in known)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {listed}"
+    raise ConfigError(
+        f"unknown {what} {name!r}; {hint}"
+        if what == "key"
+        else (f"{what} names {name!r}, which there is not; {hint}")
+    )
+
+
+def read_encoders(pairs: Iterable[str]) -> dict[str, str]:
+    """Return encoder folders by title from `TITLE=FOLDER` words.
+
+    Raises:
+        UsageError: A word has no `=`.
+    """
+    found = {}
+    for pair in pairs:
+        title, equals, folder = pair.partition("=")
+        if not (title and equals and folder):
+            raise UsageError(f"--encoder {pair} is not TITLE=FOLDER")
+        found[title] = folder
+    return found

@@ -1,0 +1,135 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ronid.bench.plan import VARIANTS, make_plan, read_encoders, read_plan, read_seeds
+from ronid.config import PRESETS, preset, updated
+from ronid.errors import ConfigError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL: dict[str, Any] = {"datasets": ["clinc"], "presets": ["fast"], "seeds": [0]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset": ["clinc"]}, "unknown key 'dataset'; did you mean 'datasets'?"),
+        ({"datasets": ["clink"]}, "datasets names 'clink'.*did you mean 'clinc'?"),
+        ({"methods": ["ronod"]}, "methods names 'ronod'.*did you mean 'ronid'?"),
+        ({"presets": ["fats"]}, "presets names 'fats'.*did you mean 'fast'?"),
+        ({"variants": ["-Ot"]}, "variants names '-Ot'.*did you mean '-OT'?"),
+        ({"keep": ["maps"]}, "keep names 'maps'.*did you mean 'map'?"),
+        ({"scored_on": "train"}, "scored_on names 'train'"),
+        ({"datasets": []}, "datasets is .*give a list of one or more"),
+        ({"datasets": "clinc"}, "datasets is 'clinc'; give a list"),
+        ({"presets": ["fast", "fast"]}, "presets names something twice"),
+        ({"known_ratios": [75]}, "known_ratios has 75; give numbers above 0"),
+        ({"known_ratios": [True]}, "known_ratios has True"),
+        ({"seeds": "0-x"}, "seeds is '0-x'; write"),
+        ({"seeds": "3-1"}, "seeds is '3-1'; write"),
+        ({"seeds": [-1]}, "seeds is .-1.; write"),
+        ({"seeds": [0, 0]}, "seeds is .0, 0.; write"),
+        ({"seeds": 3}, "seeds is 3; write"),
+        ({"format_version": 2}, "format_version is 2, this release reads 1"),
+        ({"settings": {"m_stepp": {}}}, "unknown setting 'm_stepp'; did you mean 'm_step'?"),
+        ({"settings": {"encoder": {"name": "x"}}}, "settings name an encoder"),
+        ({"encoders": ["/models/x"]}, "give a title there, and its folder with --encoder"),
+        (
+            {"variants": ["-X"], "variant": {"-X": {"e_step": {"etta": 1.0}}}},
+            "unknown setting 'e_step.etta'; did you mean 'eta'?",
+        ),
+    ],
+)
+def test_wrong_config_is_one_line_that_helps(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        make_plan(SMALL | changes)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["datasets", "presets", "seeds"])
+def test_missing_key_comes_with_an_example(key: str) -> None:
+    values = {name: value for name, value in SMALL.items() if name != key}
+    with pytest.raises(ConfigError, match=f"'{key}' is missing; write for example: {key} = "):
+        make_plan(values)
+
+
+def test_config_that_cannot_be_read_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    with pytest.raises(ConfigError, match="x.toml"):
+        read_plan(path)
+    path.write_text("seeds = [")
+    with pytest.raises(ConfigError, match="x.toml.*not TOML"):
+        read_plan(path)
+    path.write_text('datasets = ["clinc"]\npresets = ["fast"]\nseeds = "a"\n')
+    with pytest.raises(ConfigError, match="x.toml: seeds is 'a'"):
+        read_plan(path)
+
+
+def test_cells_are_the_product_with_shared_encodings_next_to_each_other() -> None:
+    plan = make_plan(
+        {
+            "datasets": ["clinc", "banking"], "presets": ["fast", "paper"],
+            "encoders": ["all-MiniLM-L6-v2", "big"], "known_ratios": [0.25, 0.75],
+            "seeds": "0-2", "variants": ["", "-OT", "-Intra", "-Inter"],
+        }
+    )  # fmt: skip
+    assert len(plan.cells) == len(set(plan.cells)) == 2 * 2 * 2 * 2 * 3 * 4
+    shared = [(cell.dataset, cell.encoder) for cell in plan.cells]
+    changes = sum(a != b for a, b in zip(shared, shared[1:], strict=False))
+    assert changes == len(set(shared)) - 1
+    splits = [(c.dataset, c.encoder, c.known_ratio, c.seed) for c in plan.cells]
+    assert sum(a != b for a, b in zip(splits, splits[1:], strict=False)) == len(set(splits)) - 1
+
+
+def test_seeds_are_read_as_ranges() -> None:
+    assert read_seeds("0-2,7") == [0, 1, 2, 7]
+    assert read_seeds("4") == [4]
+
+
+@pytest.mark.parametrize("variant", ["", "-OT", "-Intra", "-Inter"])
+def test_variant_changes_the_preset_and_the_hash(variant: str) -> None:
+    plan = make_plan(SMALL | {"variants": ["", "-OT", "-Intra", "-Inter"]})
+    cells = {cell.variant: cell for cell in plan.cells}
+    expected = updated(preset("fast"), VARIANTS.get(variant, {}))
+    assert plan.config(cells[variant]) == expected
+    assert len({plan.config_hash(cell) for cell in plan.cells}) == 4
+
+
+def test_settings_apply_to_all_cells_and_own_variants_on_top() -> None:
+    plan = make_plan(
+        SMALL
+        | {
+            "settings": {"m_step": {"epochs": 2, "alpha": 0.5}},
+            "variants": ["", "-Short"],
+            "variant": {"-Short": {"m_step": {"epochs": 1}}},
+        }
+    )
+    found = [(plan.config(c).m_step.epochs, plan.config(c).m_step.alpha) for c in plan.cells]
+    assert found == [(2, 0.5), (1, 0.5)]
+
+
+def test_folder_of_an_encoder_changes_no_hash() -> None:
+    values = SMALL | {"encoders": ["big"], "encoder_paths": {"big": "owner/big"}}
+    here, there = make_plan(values), make_plan(values, {"big": "/models/big"})
+    assert there.encoder_path("big") == "/models/big"
+    assert here.encoder_path("big") == "owner/big"
+    assert here.config_hash(here.cells[0]) == there.config_hash(there.cells[0])
+
+
+def test_encoder_option_is_checked() -> None:
+    assert read_encoders(["a=b=c"]) == {"a": "b=c"}
+    with pytest.raises(UsageError, match="--encoder x is not TITLE=FOLDER"):
+        read_encoders(["x"])
+    with pytest.raises(ConfigError, match="--encoder names 'bigg'.*did you mean 'big'"):
+        make_plan(SMALL | {"encoders": ["big"]}, {"bigg": "x"})
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks/configs").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_committed_configs_are_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PRESETS, "default", PRESETS.get("default", PRESETS["fast"]))
+    plan = read_plan(path)
+    assert plan.cells
+    assert not any(folder.startswith("/") for folder in plan.encoder_paths.values())
