@@ -19,9 +19,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ronid.config import preset, to_dict, updated
+from ronid.config import to_dict, updated
 from ronid.data.benchmarks import BENCHMARKS
 from ronid.data.splits import benchmark_cell, benchmark_problem
+from ronid.presets import preset
 
 PACKAGES = ("numpy", "scikit-learn", "torch", "transformers")
 

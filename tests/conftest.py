@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from ronid.config import RoNIDConfig, preset, updated
+from ronid.config import RoNIDConfig, updated
+from ronid.presets import preset
 from toys import Recipe, TinyEncoder, Toy, make_toy, save_tiny_encoder
 
 # Before any test imports what reads them once: no network, and no fight for cores between workers.

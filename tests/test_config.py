@@ -1,4 +1,4 @@
-"""Settings: presets, checks of keys, types and choices, TOML there and back."""
+"""Settings: checks of keys, types and choices, TOML there and back."""
 
 import tomllib
 from dataclasses import FrozenInstanceError, fields, is_dataclass
@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 from ronid import config as config_module
 from ronid.config import (
-    PRESETS,
     EncoderConfig,
     RoNIDConfig,
     differences,
-    from_toml,
-    preset,
     read_toml,
     to_dict,
     to_toml,
     updated,
 )
 from ronid.errors import ConfigError
+from ronid.presets import PRESETS, preset
 
 
 def test_paper_preset_holds_the_constants_of_the_paper() -> None:
@@ -45,11 +43,6 @@ def test_fast_preset_leaves_the_encoder_alone() -> None:
 
 def test_presets_carry_their_names() -> None:
     assert {config.preset: config for config in PRESETS.values()} == PRESETS
-
-
-def test_unknown_preset_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no preset 'slow'; choose one of: paper, fast"):
-        preset("slow")
 
 
 def test_update_changes_what_it_names_and_nothing_else() -> None:
@@ -93,7 +86,11 @@ def test_configs_cannot_be_changed_in_place() -> None:
         ({"m_step": {"alpha": {"x": 1}}}, "(dict), expected float"),
         ({"e_step": {"rows": "some"}}, "choose one of: 'unlabelled', 'all'"),
         ({"e_step": {"pseudo_labels": []}}, "choose one of: 'transport', 'kmeans'"),
-        ({"start": {"prototypes": "random"}}, "choose one of: 'kmeans', 'semisup_kmeans'"),
+        (
+            {"start": {"prototypes": "random"}},
+            "choose one of: 'kmeans', 'semisup_kmeans', 'breathing'",
+        ),
+        ({"e_step": {"prior": "uniform"}}, "choose one of: 'moving', 'shrunk'"),
         ({"m_step": {"prototype_update": 1}}, "choose one of: 'item', 'batch'"),
     ],
 )
@@ -114,6 +111,13 @@ def test_wrong_settings_are_refused_by_name(changes: dict[str, Any], message: st
         ({"m_step": {"alpha": 1.5}}, "'m_step.alpha' is 1.5; give a number from 0 to 1"),
         ({"m_step": {"epochs": -1}}, "'m_step.epochs' is -1; give 0 or more"),
         ({"m_step": {"lr": float("nan")}}, "'m_step.lr' is nan; give 0 or more"),
+        ({"start": {"settle_iterations": -1}}, "'start.settle_iterations' is -1; give 0 or more"),
+        ({"e_step": {"breath_epochs": -1}}, "'e_step.breath_epochs' is -1; give 0 or more"),
+        (
+            {"m_step": {"neighbour_temperature": 0}},
+            "'m_step.neighbour_temperature' is 0.0; give a number above 0",
+        ),
+        ({"m_step": {"neighbour_weight": -0.5}}, "'m_step.neighbour_weight' is -0.5; give 0"),
         ({"encoder": {"trainable_layers": -2}}, "is -2; give 0 or more, or -1 for all"),
     ],
 )
@@ -139,22 +143,6 @@ def test_whole_numbers_serve_as_fractions() -> None:
     alpha = updated(preset("paper"), {"m_step": {"alpha": 1}}).m_step.alpha
     assert alpha == 1.0
     assert isinstance(alpha, float)
-
-
-@pytest.mark.parametrize("name", list(PRESETS))
-def test_presets_survive_toml(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "config.toml"
-    path.write_text(to_toml({"format_version": 1, **to_dict(PRESETS[name])}), encoding="utf-8")
-    assert from_toml(path) == PRESETS[name]
-
-
-def test_toml_without_a_preset_starts_from_the_base(tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
-    path.write_text("[m_step]\nalpha = 0.25\n")
-    assert from_toml(path) == updated(preset("paper"), {"m_step": {"alpha": 0.25}})
-    assert from_toml(path, preset("fast")).preset == "fast"
-    path.write_text('preset = "fast"\n')
-    assert from_toml(path, preset("paper")) == preset("fast")
 
 
 VALUES = st.one_of(

@@ -1,5 +1,6 @@
 """RoNID as scikit-learn users meet it."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ronid import RoNID
-from ronid.errors import DataError, UsageError
+from ronid.errors import DataError, RonidWarning, UsageError
+from ronid.presets import WITHOUT_GPU
 from toys import TinyEncoder, Toy
 
 ALLOWED = {".json", ".toml", ".safetensors", ".parquet"}
@@ -30,7 +32,7 @@ def make(tiny: TinyEncoder) -> Any:
     """Return a function that makes a small, quick RoNID."""
 
     def build(n_intents: int = 8, **changes: Any) -> RoNID:
-        usual = {"encoder": tiny("bert"), "settings": QUICK, "device": "cpu"}
+        usual = {"encoder": tiny("bert"), "settings": QUICK, "device": "cpu", "preset": "fast"}
         return RoNID(n_intents, **(usual | changes))
 
     return build
@@ -154,6 +156,44 @@ def test_constructor_only_stores() -> None:
     assert "RoNID" in repr(model)
     with pytest.raises(UsageError, match="no preset"):
         model.fit(["a", "b"])
+
+
+def test_automatic_preset_without_a_gpu_is_fast_and_says_so(make: Any, few_utterances: Toy) -> None:
+    X, y = few_utterances.texts, few_utterances.labels()
+    with pytest.warns(RonidWarning) as told:
+        found = make(6, preset="auto").fit(X, y)
+    assert [str(warning.message) for warning in told] == [WITHOUT_GPU]
+    assert told[0].filename == __file__  # it points at the line of the user
+    assert found.model_.config.preset == "fast"
+    assert np.array_equal(found.labels_, make(6, preset="fast").fit(X, y).labels_)
+
+
+def test_automatic_preset_with_given_embeddings_is_fast_without_a_word(
+    make: Any, few_utterances: Toy
+) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RonidWarning)
+        found = make(6, preset="auto").fit(X, few_utterances.labels())
+    assert found.model_.config.preset == "fast"
+
+
+def test_automatic_preset_is_the_default_of_the_constructor() -> None:
+    assert RoNID().preset == "auto"
+
+
+def test_named_preset_and_a_loaded_model_need_no_word(
+    make: Any, few_utterances: Toy, tmp_path: Path
+) -> None:
+    X, y = few_utterances.texts, few_utterances.labels()
+    with pytest.warns(RonidWarning):
+        model = make(6, preset="auto").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RonidWarning)
+        loaded = RoNID.load(model.save(tmp_path / "model"), device="cpu")
+        assert loaded.preset == "fast"
+        again = loaded.fit(X, y)
+    assert np.array_equal(again.labels_, model.labels_)
 
 
 def test_works_in_a_pipeline(make: Any, few_utterances: Toy) -> None:

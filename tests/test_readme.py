@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from ronid.config import PRESETS, RoNIDConfig
+from ronid.config import RoNIDConfig
+from ronid.presets import PRESETS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -38,14 +39,15 @@ def commands(text: str = README) -> list[list[str]]:
 
 def setting_table() -> str:
     """Return all settings as Markdown: name, both presets' values, and what the docstring says."""
-    lines = ["| setting | `paper` | `fast` | what |", "| --- | --- | --- | --- |"]
+    heads = " | ".join(f"`{name}`" for name in PRESETS)
+    lines = [f"| setting | {heads} | what |", "| --- |" + " --- |" * (len(PRESETS) + 1)]
     for section in fields(RoNIDConfig):
-        paper, fast = (getattr(PRESETS[name], section.name) for name in ("paper", "fast"))
-        if not is_dataclass(paper):
+        chosen = [getattr(preset, section.name) for preset in PRESETS.values()]
+        if not is_dataclass(chosen[0]):
             continue
-        about = described(type(paper))  # type: ignore[arg-type]
-        for item in fields(paper):
-            values = [f"`{getattr(preset, item.name)}`" for preset in (paper, fast)]
+        about = described(type(chosen[0]))  # type: ignore[arg-type]
+        for item in fields(chosen[0]):
+            values = [f"`{getattr(preset, item.name)}`" for preset in chosen]
             cells = (f"`{section.name}.{item.name}`", *values, about.get(item.name, ""))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -69,9 +71,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files the README names: the demo corpus as a user's own, and so on."""
     import csv
 
-    from ronid.config import preset, updated
+    from ronid.config import updated
     from ronid.data.corpus import corpus_from
     from ronid.data.demo import demo_corpus
+    from ronid.presets import preset
     from ronid.run import Job, RunFolder
 
     folder = tmp_path_factory.mktemp("desk")

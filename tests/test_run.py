@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import ronid.run
-from ronid.config import preset, updated
+from ronid.config import updated
 from ronid.data.corpus import corpus_from
 from ronid.errors import DataError, UsageError
 from ronid.metrics import score
+from ronid.presets import preset
 from ronid.run import Job, RunFolder, check_unused, open_finished, open_run
 from ronid.types import Corpus, Discovery, Intent
 

@@ -1,4 +1,4 @@
-"""Every setting of a run: frozen dataclasses, presets, TOML; an unknown key is an error.
+"""Every setting of a run: frozen dataclasses and TOML; an unknown key is an error.
 
 A section is one stage of the method. The defaults are those of the paper where it gives a value,
 and the choice for which there is most evidence where it is silent; such fields say so.
@@ -59,7 +59,8 @@ class PretrainConfig:
     """Cross-entropy on labelled rows plus masked language model on all rows (Eq. 2).
 
     The paper gives the two losses only. An epoch is one pass over the labelled rows, with one
-    masked-language batch beside every labelled batch.
+    masked-language batch beside every labelled batch; without labelled rows, or with
+    `cross_entropy` off, it is one pass over all rows.
 
     Args:
         epochs: Upper bound; 0 skips the stage.
@@ -125,12 +126,17 @@ class StartConfig:
 
     Args:
         prototypes: `kmeans` on all rows, matched to the labelled class means by the Hungarian
-            method, or `semisup_kmeans` whose known centroids are the labelled class means.
+            method; `semisup_kmeans` whose known centroids are the labelled class means; or
+            `breathing`, the same followed by exchanges of centroids that leave local optima.
         restarts: k-means restarts.
+        breaths: Most exchanges that `breathing` tries.
+        settle_iterations: E-steps, each followed by class means, before any training.
     """
 
     prototypes: Literal["kmeans", "semisup_kmeans", "breathing"] = "kmeans"
     restarts: int = 20
+    breaths: int = 60
+    settle_iterations: int = 0
 
 
 @dataclass(frozen=True)
@@ -187,6 +193,9 @@ class MStepConfig:
         cross_entropy: False leaves out the labelled cross-entropy.
         token_replacement: Chance of a token to become a random one; the paper names no noise but
             dropout.
+        confidence: Weigh each utterance of the intra-cluster loss by how sure its pseudo-label is.
+        average: Decay per step of a moving average of the weights, which is what is kept in the
+            end; 0 keeps the last weights.
         neighbour_weight: Weight of a neighbour contrast beside the losses of the paper.
         neighbour_temperature: Its temperature.
     """
@@ -205,13 +214,15 @@ class MStepConfig:
     inter: bool = True
     cross_entropy: bool = True
     token_replacement: float = 0.0
+    confidence: bool = False
+    average: float = 0.0
     neighbour_weight: float = 0.0
     neighbour_temperature: float = 0.07
 
 
 @dataclass(frozen=True)
 class RoNIDConfig:
-    """The whole recipe; `PRESETS` holds the named ones."""
+    """The whole recipe; `ronid.presets` holds the named ones."""
 
     preset: str = "paper"
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -223,25 +234,10 @@ class RoNIDConfig:
     m_step: MStepConfig = field(default_factory=MStepConfig)
 
 
-PRESETS: dict[str, RoNIDConfig] = {
-    # Every constant the paper gives; the last layer of the encoder is trained.
-    "paper": RoNIDConfig(preset="paper"),
-    # For laptops: the encoder stays as it is and every utterance is embedded once; a small
-    # adapter learns on those vectors.
-    "fast": RoNIDConfig(
-        preset="fast",
-        encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
-        pretrain=PretrainConfig(epochs=0),
-        contrast=ContrastConfig(epochs=5, labelled_batch=128),
-        start=StartConfig(prototypes="semisup_kmeans", restarts=3),
-        m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
-    ),
-}
-
-
 _SHARES = frozenset(
     (
-        "adapter_dropout", "alpha", "head_dropout", "mask_probability", "neighbour_share",
+        "adapter_dropout", "alpha", "average", "head_dropout", "mask_probability",
+        "neighbour_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
     )
@@ -253,17 +249,6 @@ _POSITIVE = frozenset(
         "neighbour_temperature", "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
-
-
-def preset(name: str) -> RoNIDConfig:
-    """Return the preset called `name`.
-
-    Raises:
-        ConfigError: No such preset.
-    """
-    if name not in PRESETS:
-        raise ConfigError(f"no preset '{name}'; choose one of: {', '.join(PRESETS)}")
-    return PRESETS[name]
 
 
 def updated(config: Any, changes: Mapping[str, Any], where: str = "") -> Any:
@@ -278,7 +263,7 @@ def updated(config: Any, changes: Mapping[str, Any], where: str = "") -> Any:
         ConfigError: Unknown key, wrong type or value.
 
     Example:
-        >>> updated(preset("paper"), {"m_step": {"alpha": 0.5}}).m_step.alpha
+        >>> updated(RoNIDConfig(), {"m_step": {"alpha": 0.5}}).m_step.alpha
         0.5
     """
     hints = get_type_hints(type(config))
@@ -344,15 +329,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read config '{path}': {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"config '{path}' is not TOML: {error}") from None
-
-
-def from_toml(path: Path, base: RoNIDConfig | None = None) -> RoNIDConfig:
-    """Return the config of a TOML file: its `preset` (or `base`), with its sections applied."""
-    changes = read_toml(path)
-    changes.pop("format_version", None)
-    start = preset(str(changes["preset"])) if "preset" in changes else base or preset("paper")
-    config: RoNIDConfig = updated(start, changes)
-    return config
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """RoNID as a scikit-learn estimator: `fit(X, y)` with missing labels, then `predict`."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -10,9 +11,10 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ronid.config import DEFAULT_ENCODER, RoNIDConfig, differences, preset, updated
+from ronid.config import DEFAULT_ENCODER, RoNIDConfig, differences, updated
 from ronid.data.corpus import corpus_from
-from ronid.errors import UsageError
+from ronid.errors import RonidWarning, UsageError
+from ronid.presets import AUTO, WITHOUT_GPU, preset
 from ronid.types import Corpus, FloatArray, Intent
 
 
@@ -22,7 +24,9 @@ class RoNID(ClusterMixin, BaseEstimator):
     Args:
         n_intents: How many intents there are, known and new together; `fit` needs it.
         encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
-        preset: `fast` (frozen encoder and adapter; for laptops) or `paper` (last layer trained).
+        preset: `default` (all layers learn; for a GPU), `fast` (frozen encoder and adapter; for
+            laptops), `paper` (as published), or `auto`: `default` where there is a GPU, else
+            `fast`, with a warning.
         settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
         random_state: Seed; the same seed gives the same labels on CPU.
         device: `auto`, `cpu` or `cuda`.
@@ -44,7 +48,7 @@ class RoNID(ClusterMixin, BaseEstimator):
         n_intents: int | None = None,
         *,
         encoder: str = DEFAULT_ENCODER,
-        preset: str = "fast",
+        preset: str = AUTO,
         settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
@@ -71,7 +75,8 @@ class RoNID(ClusterMixin, BaseEstimator):
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)
-        found = discover(corpus, self.n_intents, self._config(), seed=int(seed), device=self.device)
+        config = self._config(vectors=corpus.embeddings is not None)
+        found = discover(corpus, self.n_intents, config, seed=int(seed), device=self.device)
         self.model_ = found.model
         self.labels_ = found.discovery.labels
         self.confidence_ = found.discovery.confidence
@@ -149,8 +154,16 @@ class RoNID(ClusterMixin, BaseEstimator):
         loaded._publish()
         return loaded
 
-    def _config(self) -> RoNIDConfig:
-        config: RoNIDConfig = updated(preset(self.preset), {"encoder": {"name": self.encoder}})
+    def _config(self, vectors: bool = False) -> RoNIDConfig:
+        gpu = False
+        if self.preset == AUTO and not vectors:
+            from ronid.train.optim import choose_device
+
+            gpu = choose_device(self.device).type == "cuda"
+            if not gpu:
+                warnings.warn(WITHOUT_GPU, RonidWarning, stacklevel=3)
+        chosen = preset(self.preset, gpu=gpu, vectors=vectors)
+        config: RoNIDConfig = updated(chosen, {"encoder": {"name": self.encoder}})
         if self.settings:
             config = updated(config, self.settings)
         return config

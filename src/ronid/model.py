@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from ronid.config import RoNIDConfig, from_toml, to_dict, to_toml
+from ronid.config import RoNIDConfig, to_dict, to_toml
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, build_encoder
 from ronid.errors import RonidError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
+from ronid.presets import from_toml
 from ronid.progress import Progress
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device

@@ -59,7 +59,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     Args:
         corpus: Utterances, some of them labelled.
         n_intents: How many intents there are, known and new together.
-        config: The recipe, usually `preset("fast")` or `preset("paper")`.
+        config: The recipe, usually `preset("default")` or `preset("fast")`.
         dev: Held-out labelled utterances for early stopping; without it some labelled ones serve.
         seed: Everything random derives from it.
         device: `auto`, `cpu` or `cuda`.
@@ -68,8 +68,9 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         cache: Keeps the output of frozen layers between calls, instead of `work`.
     """
     progress = progress or Silent()
-    # Only pre-training stops early, so only it needs held-out labels.
-    split = split_corpus(corpus, n_intents, dev=dev, seed=seed, hold_out=config.pretrain.epochs > 0)
+    # Only the classification of pre-training stops early, so only it needs held-out labels.
+    hold_out = config.pretrain.epochs > 0 and config.pretrain.cross_entropy
+    split = split_corpus(corpus, n_intents, dev=dev, seed=seed, hold_out=hold_out)
     encoder = build_encoder(
         config.encoder,
         choose_device(device),

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from ronid.bench.plan import VARIANTS, make_plan, read_encoders, read_plan, read_seeds
-from ronid.config import PRESETS, preset, updated
+from ronid.config import updated
 from ronid.errors import ConfigError, UsageError
+from ronid.presets import PRESETS, preset
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL: dict[str, Any] = {"datasets": ["clinc"], "presets": ["fast"], "seeds": [0]}

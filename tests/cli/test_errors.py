@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ronid.config import preset
 from ronid.data.corpus import corpus_from
+from ronid.presets import preset
 from ronid.run import Job, RunFolder
 
 Done = subprocess.CompletedProcess[str]

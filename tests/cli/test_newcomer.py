@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,10 @@ import pytest
 from ronid.errors import DataError, UsageError
 from ronid.estimator import RoNID
 from ronid.files import read_json, without_nan, write_json
+from ronid.presets import WITHOUT_GPU
+from toys import TinyEncoder, Toy
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_json_files_hold_null_where_there_is_no_number(tmp_path: Path) -> None:
@@ -25,4 +31,56 @@ def test_missing_folder_is_called_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [None, "20", 20.0])
 def test_number_of_intents_must_be_a_whole_number(count: object) -> None:
     with pytest.raises(UsageError, match="how many intents|whole number"):
-        RoNID(n_intents=count).fit(["one", "two", "three"])  # type: ignore[arg-type]
+        RoNID(n_intents=count, preset="fast").fit(["one", "two", "three"])  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def calls(tmp_path: Path, few_utterances: Toy) -> Path:
+    """A file of utterances, some labelled."""
+    path = tmp_path / "calls.csv"
+    rows = zip(few_utterances.texts, few_utterances.labels(), strict=True)
+    path.write_text("text,intent\n" + "".join(f"{text},{name or ''}\n" for text, name in rows))
+    return path
+
+
+def said(stderr: str) -> str:
+    """Return what was said on one line, however the terminal broke it."""
+    return " ".join(stderr.split())
+
+
+def test_fit_without_a_gpu_says_which_preset_it_takes(
+    ronid: Command, calls: Path, tiny: TinyEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "quick.toml").write_text("[contrast]\nepochs = 1\n[m_step]\nepochs = 1\n")
+    done = ronid(
+        "fit", calls, "--out", "run", "--intents", "6", "--device", "cpu",
+        "--encoder", tiny("bert"), "--config", "quick.toml",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert said(done.stderr).count(WITHOUT_GPU) == 1
+    assert WITHOUT_GPU not in said(done.stdout)
+    assert 'preset = "fast"' in (tmp_path / "run" / "config.toml").read_text()
+
+
+# Without --intents the command ends before any work, but after it chose the preset.
+@pytest.mark.parametrize(
+    ("options", "settings", "told"),
+    [
+        (["--preset", "auto"], "", True),
+        (["--quiet"], "", False),
+        (["--preset", "fast"], "", False),
+        (["--preset", "paper"], "", False),
+        ([], 'preset = "auto"\n', True),
+        ([], 'preset = "paper"\n', False),
+        ([], 'preset = "fast"\n', False),  # the file chose it, not the lack of a GPU
+    ],
+)
+def test_only_an_automatic_choice_is_told(
+    ronid: Command, calls: Path, tmp_path: Path, options: list[str], settings: str, told: bool
+) -> None:
+    (tmp_path / "settings.toml").write_text(settings)
+    arguments = ["--out", "run", "--device", "cpu", "--config", "settings.toml", *options]
+    done = ronid("fit", calls, *arguments)
+    assert done.returncode == 2
+    assert "--intents N" in said(done.stderr)
+    assert (WITHOUT_GPU in said(done.stderr)) == told

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ronid.config import preset
 from ronid.data.corpus import corpus_from
 from ronid.export.card import write_card
 from ronid.files import write_intents, write_json
+from ronid.presets import preset
 from ronid.run import Job, RunFolder
 from ronid.types import Intent
 

@@ -1,7 +1,9 @@
 """The two steps of RoNID, one at a time."""
 
+import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax, normalize
 
-from ronid.assign.prior import update_prior
-from ronid.assign.start import start_prototypes
+import ronid.methods.ronid as recipe_module
+from ronid.assign.prior import shrunk_prior, update_prior
 from ronid.config import EncoderConfig, EStepConfig, MStepConfig, RoNIDConfig, StartConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
-from ronid.methods.ronid import alternate, e_step, m_step
+from ronid.methods.ronid import alternate, e_step, m_step, settle
 from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
@@ -99,6 +101,18 @@ class TestEStep:
         expected = update_prior(state.tensors["prior"], predicted, 0.9, config.prior_floor)
         np.testing.assert_allclose(found.prior, expected.numpy())
 
+    @pytest.mark.parametrize(("rows", "counts"), [(40, [20, 20]), (25, [20, 5])])
+    def test_shrunk_prior_follows_the_predictions_not_the_old_prior(
+        self, rows: int, counts: list[int]
+    ) -> None:
+        points = on_arc(40)[:rows]  # 20 nearer to the first axis
+        state = holding([0.1, 0.9], torch.eye(2))
+        config = replace(self.hard, prior="shrunk", prior_floor=0.01)
+        found = e_step(points, state, problem([-1] * rows, 2, 0), config, generator())
+        predicted = torch.tensor([0] * 20 + [1] * (rows - 20))
+        np.testing.assert_allclose(found.prior, shrunk_prior(predicted, 2, 0, floor=0.01))
+        assert self.shares(found) == counts
+
     def test_temperature_and_eta_count_by_their_product(self) -> None:
         state, split = holding([0.3, 0.7], torch.eye(2)), problem([-1] * 40, 2, 0)
         one = replace(self.hard, eta=0.05, score_temperature=1.0)
@@ -116,39 +130,95 @@ class TestEStep:
         assert found.labels.tolist() == [2, *[i % 3 for i in range(1, 24)]]
 
 
-class TestStartPrototypes:
+class TestSettle:
+    points = blobs(torch.eye(6)[:3], 8, spread=0.3)
+    split = problem([1, 2, *([-1] * 22)], 3, 3)  # the labels contradict the blobs
+    first = normalize(torch.eye(6)[:3] + 0.4 * torch.eye(6)[3], dim=1)
+
+    def run(self, split: Split, iterations: int) -> StageState:
+        state = holding([0.2, 0.3, 0.5], self.first.clone())
+        config = RoNIDConfig(start=StartConfig(settle_iterations=iterations))
+        settle(self.points, state, split, config, generator())
+        return state
+
+    @pytest.mark.parametrize("iterations", [0, 1, 2])
+    def test_prototypes_become_means_and_given_rows_keep_their_class(self, iterations: int) -> None:
+        by_hand = holding([0.2, 0.3, 0.5], self.first.clone())
+        for _ in range(iterations):
+            found = e_step(self.points, by_hand, self.split, EStepConfig(), generator())
+            assert found.labels[:2].tolist() == [1, 2]
+            for c in range(3):
+                mean = self.points[torch.from_numpy(found.labels == c)].mean(dim=0)
+                by_hand.tensors["prototypes"][c] = mean / mean.norm()
+            by_hand.tensors["prior"] = torch.from_numpy(found.prior)
+        state = self.run(self.split, iterations)
+        for name in ("prototypes", "prior"):
+            torch.testing.assert_close(state.tensors[name], by_hand.tensors[name])
+
+    def test_it_stops_when_no_label_changes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found: list[Assignment] = []
+
+        def noted(*arguments: object) -> Assignment:
+            found.append(e_step(*arguments))  # type: ignore[arg-type]
+            return found[-1]
+
+        monkeypatch.setattr(recipe_module, "e_step", noted)
+        self.run(self.split, 50)
+        changed = [int((a.labels != b.labels).sum()) for a, b in itertools.pairwise(found)]
+        assert changed[-1] == 0
+        assert 0 not in changed[:-1]
+
+    def test_class_without_rows_keeps_its_prototype(self) -> None:
+        split = problem([i % 2 for i in range(24)], 3, 2)  # all labelled, none of them 2
+        state = self.run(split, 3)
+        assert state.tensors["prototypes"][2].equal(self.first[2])
+        assert not state.tensors["prototypes"][0].equal(self.first[0])
+
+
+class TestAlternate:
     centres = torch.eye(8)[:5]
 
-    def split(self, known: int) -> tuple[Tensor, Split]:
-        """Return blobs 4, 3, ..., of which the first `known` in that order are known."""
-        points = blobs(self.centres.flip(0), 10)
-        targets = [i % 5 if i < 15 and i % 5 < known else -1 for i in range(50)]
-        return points, problem(targets, 5, known)
+    def run(self, points: Tensor, config: RoNIDConfig) -> tuple[StageState, Training]:
+        training = Training(holding([0.2] * 5, self.centres).encoder)
+        split, rows = problem([0, 1, *([-1] * 48)], 5, 2), training.encoder.prepare(points.numpy())
+        return alternate(training, split, rows, config), training
 
-    @pytest.mark.parametrize("prototypes", ["kmeans", "semisup_kmeans"])
-    @pytest.mark.parametrize("known", [0, 2, 5])
-    def test_known_intents_come_first_and_every_blob_has_one(
-        self, prototypes: str, known: int
+    @pytest.mark.parametrize(
+        ("every", "epochs", "escapes"),
+        [(0, 3, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)],
+    )
+    def test_prototypes_are_exchanged_every_so_many_epochs(
+        self, monkeypatch: pytest.MonkeyPatch, every: int, epochs: int, escapes: bool
     ) -> None:
-        points, split = self.split(known)
-        found = start_prototypes(points, split, StartConfig(prototypes, 10), generator())
+        points = blobs(self.centres, 10)
+        trap = torch.cat([self.centres[:3], points[:1], self.centres[3:].sum(0)[None]])
+        trap = normalize(trap, dim=1)  # two at the first blob, one between the last two
+        monkeypatch.setattr(recipe_module, "start_prototypes", lambda *_: trap)
+        frozen = MStepConfig(epochs=epochs, lr=0.0, prototype_momentum=1.0)
+        config = RoNIDConfig(m_step=frozen, e_step=EStepConfig(breath_epochs=every))
+        found = self.run(points, config)[0].tensors["prototypes"]
+        nearest = (self.centres @ found.T).argmax(dim=1)
+        assert (len(nearest.unique()) == 5) == escapes
+        assert nearest[:2].tolist() == [0, 1]
         torch.testing.assert_close(found.norm(dim=1), torch.ones(5))
-        nearest = (found @ self.centres.flip(0).T).argmax(dim=1).tolist()
-        assert nearest[:known] == list(range(known))
-        assert sorted(nearest) == list(range(5))
 
-    @pytest.mark.parametrize("prototypes", ["kmeans", "semisup_kmeans"])
-    def test_more_intents_than_the_labelled_rows_leave_room_for(self, prototypes: str) -> None:
-        points = blobs(self.centres, 2)
-        split = problem([i % 5 for i in range(10)], 7, 5)
-        found = start_prototypes(points, split, StartConfig(prototypes, 3), generator())
-        assert found.shape == (7, 8)
-        assert torch.isfinite(found).all()
+    def test_neighbours_join_the_batches_where_they_weigh(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[tuple[IntArray, IntArray]] = []
 
-    def test_same_generator_same_start(self) -> None:
-        points, split = self.split(2)
-        one, two = (start_prototypes(points, split, StartConfig(), generator()) for _ in range(2))
-        assert torch.equal(one, two)
+        def noted(pick: Any, known: int, state: StageState, *others: Any) -> dict[str, Tensor]:
+            seen.append((pick.index[known:].numpy(), state.tensors["neighbours"].numpy()))
+            return m_step(pick, known, state, *others)
+
+        monkeypatch.setattr(recipe_module, "m_step", noted)
+        learn = MStepConfig(epochs=2, batch=25, neighbour_weight=0.5)
+        _, training = self.run(blobs(self.centres, 10), RoNIDConfig(m_step=learn))
+        assert all(row["loss_neighbour"] > 0 for row in training.history)
+        assert len(seen) == 4
+        for index, neighbours in seen:
+            assert neighbours.shape == (50, 4)  # 0.4 of the 10 rows per intent
+            assert all(index[25 + i] in neighbours[index[i]] for i in range(25))
 
 
 def first_prototypes() -> Tensor:

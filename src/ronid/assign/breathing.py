@@ -7,23 +7,27 @@ useful ones taken away; what lowers the inertia is kept.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from ronid.assign.kmeans import (
     BLOCK_ROWS,
     KMeansResult,
     best_of,
+    class_means,
     distances,
-    draw,
     kmeans,
-    slices,
 )
 from ronid.assign.semisup_kmeans import semisup_kmeans
 
 PATIENCE = 12
-"""Exchanges of a single centroid that may fail in a row before the search ends."""
+"""Splits of single clusters that may fail in a row before the search ends."""
+
+BRIEF = 5
+"""Lloyd iterations after centroids were added, and half of those after some were removed."""
 
 
 @torch.no_grad()
@@ -57,8 +61,8 @@ def breathing_kmeans(  # noqa: PLR0913 - those of semisup_kmeans and the breaths
         The clustering of least inertia; centroids 0..M-1 are those of the known classes.
 
     Reference:
-        Fritzke, 2020, The breathing k-means algorithm; here with labelled points, and exchanges
-        drawn at random.
+        Fritzke, 2020, The breathing k-means algorithm; here with labelled points, and with new
+        centroids where splitting a cluster gains most.
     """
     targets = targets.to(points.device)
     known = int(targets.max()) + 1  # 0 where nothing is labelled
@@ -96,21 +100,68 @@ def breathe(  # noqa: PLR0913 - as above
     known = int(targets.max()) + 1
     new = len(centroids) - known
     best = _settle(points, centroids, targets, max_iterations, tolerance, block_rows)
+    halves = _halve(points, best, targets, generator)
     size, failed = max(1, new // 4), 0
     for _ in range(breaths if new else 0):
-        wide = _inhaled(points, best, size, generator)
-        wide = _settle(points, wide, targets, max_iterations, tolerance, block_rows).centroids
+        # After failures at size 1 the next best split is tried.
+        split = halves.gains.topk(min(size + failed, len(best.centroids))).indices[-size:]
+        wide = best.centroids.index_copy(0, split, halves.stay[split])
+        wide = torch.cat([wide, halves.leave[split]])
+        wide = _settle(points, wide, targets, BRIEF, tolerance, block_rows).centroids
         narrow = _exhaled(points, wide, targets, known, size, block_rows)
-        found = _settle(points, narrow, targets, max_iterations, tolerance, block_rows)
+        found = _settle(points, narrow, targets, 2 * BRIEF, tolerance, block_rows)
         if found.inertia < best.inertia * (1 - 1e-5):
             best, failed = found, 0
+            halves = _halve(points, best, targets, generator)
         elif size > 1:
             size //= 2
         else:
             failed += 1
-            if failed == PATIENCE:
+            if failed == min(PATIENCE, len(best.centroids)):
                 break
-    return best
+    return _settle(points, best.centroids, targets, max_iterations, tolerance, block_rows)
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """What splitting each cluster in two would bring.
+
+    Args:
+        gains: (k,) by how much the inertia would fall.
+        stay: (k, d) centre of the half that keeps the cluster's number: of more labelled points.
+        leave: (k, d) centre of the other half.
+    """
+
+    gains: Tensor
+    stay: Tensor
+    leave: Tensor
+
+
+def _halve(
+    points: Tensor, found: KMeansResult, targets: Tensor, generator: torch.Generator
+) -> _Halves:
+    """Split every cluster along its longest axis, then by 2-means within it."""
+    labels, k = found.labels, len(found.centroids)
+    offsets = points - found.centroids[labels]  # (n, d)
+    axes = torch.randn(found.centroids.shape, generator=generator, device=generator.device)
+    axes = axes.to(points)
+    for _ in range(BRIEF):  # power iterations of all clusters at once
+        along = (offsets * axes[labels]).sum(dim=1, keepdim=True)
+        axes = normalize(torch.zeros_like(axes).index_add_(0, labels, along * offsets), dim=1)
+    side = ((offsets * axes[labels]).sum(dim=1) > 0).long()  # (n,)
+    for _ in range(BRIEF):
+        centres = class_means(points, 2 * labels + side, 2 * k).view(k, 2, -1)
+        gaps = (points[:, None] - centres[labels]).square().sum(dim=2)  # (n, 2)
+        side = gaps.argmin(dim=1)
+    own = offsets.square().sum(dim=1)
+    gains = own.new_zeros(k).index_add_(0, labels, own - gaps.amin(dim=1))
+    given = torch.bincount((2 * labels + side)[targets >= 0], minlength=2 * k).view(k, 2)
+    first = (given[:, 0] >= given[:, 1])[:, None]
+    return _Halves(
+        gains,
+        torch.where(first, centres[:, 0], centres[:, 1]),
+        torch.where(first, centres[:, 1], centres[:, 0]),
+    )
 
 
 def _settle(  # noqa: PLR0913, PLR0917 - passes on
@@ -127,26 +178,24 @@ def _settle(  # noqa: PLR0913, PLR0917 - passes on
     )
 
 
-def _inhaled(points: Tensor, found: KMeansResult, size: int, generator: torch.Generator) -> Tensor:
-    """Return the centroids and `size` more: points drawn by their share of the inertia."""
-    own = (points - found.centroids[found.labels]).square().sum(dim=1)  # (n,)
-    return torch.cat([found.centroids, points[draw(own[None], size, generator)[0]]])
-
-
 def _exhaled(
     points: Tensor, centroids: Tensor, targets: Tensor, known: int, size: int, block_rows: int
 ) -> Tensor:
     """Return the centroids without the `size` whose points lose least by going elsewhere."""
     squares = points.square().sum(dim=1)  # (n,)
+    gone = torch.zeros(len(centroids), dtype=torch.bool, device=points.device)
+    near = points.new_empty(len(points), 2)  # distances to the two nearest that are left
+    which = torch.empty(len(points), 2, dtype=torch.int64, device=points.device)
+    stale = torch.arange(len(points), device=points.device)
     for _ in range(size):  # one by one: of twins either may go, but not both
-        losses = points.new_zeros(len(centroids))
-        for rows in slices(len(points), block_rows):
-            gaps = distances(points[rows], squares[rows], centroids)  # (b, k)
-            near = gaps.topk(2, largest=False)
-            free = targets[rows] < 0  # a labelled point stays with its known class anyway
-            loss = torch.where(free, near.values[:, 1] - near.values[:, 0], 0)
-            losses.index_add_(0, near.indices[:, 0], loss)
+        for rows in stale.split(block_rows):
+            gaps = distances(points[rows], squares[rows], centroids).masked_fill_(gone, math.inf)
+            near[rows], which[rows] = gaps.topk(2, largest=False)
+        # A labelled point stays with its known class whatever happens to the others.
+        loss = torch.where(targets < 0, near[:, 1] - near[:, 0], 0)
+        losses = points.new_zeros(len(centroids)).index_add_(0, which[:, 0], loss)
         losses[:known] = math.inf
-        kept = torch.arange(len(centroids), device=points.device) != losses.argmin()
-        centroids = centroids[kept]
-    return centroids
+        least = losses.masked_fill(gone, math.inf).argmin()
+        gone[least] = True
+        stale = (which == least).any(dim=1).nonzero()[:, 0]
+    return centroids[~gone]

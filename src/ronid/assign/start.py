@@ -26,7 +26,12 @@ def start_prototypes(
     targets = torch.from_numpy(split.targets).to(embeddings.device)
     if config.prototypes == "breathing":
         found = breathing_kmeans(
-            embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
+            embeddings,
+            targets,
+            split.n_intents,
+            generator=generator,
+            n_init=config.restarts,
+            breaths=config.breaths,
         )
         return normalize(found.centroids, dim=-1)
     room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids

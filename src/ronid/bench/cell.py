@@ -188,7 +188,7 @@ def _encoder(bench: Bench, cell: BenchCell, config: Any, device: "torch.device")
     from ronid.encode.encoder import build_encoder
 
     if bench.cache is None:
-        bench.cache = FrozenCache()
+        bench.cache = FrozenCache(keep_weights=True)
     name = local_weights(bench.plan.encoder_path(cell.encoder))
     found = updated(config, {"encoder": {"name": name}})
     return build_encoder(found.encoder, device, seed=cell.seed, cache=bench.cache)

@@ -9,10 +9,11 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ronid.config import DEFAULT_ENCODER, PRESETS, preset, read_toml, to_dict, updated
+from ronid.config import DEFAULT_ENCODER, read_toml, to_dict, updated
 from ronid.data.benchmarks import BENCHMARKS
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import METHODS
+from ronid.presets import PRESETS, preset
 
 FORMAT_VERSION = 1
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -133,9 +134,22 @@ def recipe(method: str, preset_name: str, *changes: Mapping[str, Any]) -> Any:
 
 
 def config_hash(config: Any) -> str:
-    """Return 16 hexadecimal digits that change with any setting."""
-    canonical = json.dumps(to_dict(config), sort_keys=True)
+    """Return a hash of what a config changes of its class's defaults.
+
+    A switch that is added later, off by default, leaves the hashes of stored rows as they are.
+    """
+    changed = _changed(to_dict(config), to_dict(type(config)()))
+    canonical = json.dumps(changed, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _changed(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that differ from the defaults, section by section."""
+    return {
+        key: _changed(value, defaults[key]) if isinstance(value, dict) else value
+        for key, value in values.items()
+        if value != defaults[key]
+    }
 
 
 def read_plan(path: Path, encoders: Mapping[str, str] | None = None) -> Plan:

@@ -24,8 +24,8 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Discover the intents of a made-up bike-share help desk; under a minute on a laptop."""
-    from ronid.config import preset
     from ronid.data.demo import demo_corpus
+    from ronid.presets import preset
     from ronid.run import Job, open_run
 
     if (out / "run.json").is_file() and open_run(out).facts().get("source") == SOURCE:

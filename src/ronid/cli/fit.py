@@ -10,6 +10,7 @@ from ronid.cli.console import Bars, error, note, print_json
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
 from ronid.cli.tables import intents_table, run_summary
 from ronid.errors import RonidWarning, UsageError
+from ronid.presets import AUTO, WITHOUT_GPU
 
 if TYPE_CHECKING:
     from ronid.config import RoNIDConfig
@@ -35,7 +36,8 @@ def fit(
         Path | None, typer.Option(help="File of held-out labelled utterances, for early stopping.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="fast (laptops, the default) or paper (trains a layer).")
+        str | None,
+        typer.Option(help="auto (the default), default (GPU), fast (CPU) or paper (as published)."),
     ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="Model folder or hub id; an embedded MiniLM by default.")
@@ -69,7 +71,9 @@ def fit(
     from ronid.run import Job, check_unused
 
     check_unused(out)
-    settings = _settings(config, preset, encoder)
+    settings = _settings(config, preset, encoder, device)
+    if not quiet and preset in {None, AUTO} and settings.preset == "fast":
+        note(WITHOUT_GPU)
     corpus = read_corpus(
         source, text=text, label=label, truth=truth, id=id_column,
         encoding=encoding, format=format,
@@ -134,15 +138,21 @@ def work_on(run: "RunFolder", quiet: bool) -> None:
         raise typer.Exit(130) from None
 
 
-def _settings(config: Path | None, preset: str | None, encoder: str | None) -> "RoNIDConfig":
+def _settings(
+    config: Path | None, preset: str | None, encoder: str | None, device: str
+) -> "RoNIDConfig":
     """Return the recipe: the preset, a file over it, single options over both."""
-    from ronid.config import from_toml, updated
-    from ronid.config import preset as named
+    from ronid.config import updated
+    from ronid.presets import from_toml
+    from ronid.presets import preset as named
+    from ronid.train.optim import choose_device
 
-    chosen = named(preset or "fast")
+    automatic = preset in {None, AUTO}
+    gpu = automatic and choose_device(device).type == "cuda"
+    chosen = named(preset or AUTO, gpu=gpu)
     if config is not None:
         chosen = from_toml(config, chosen)
-        if preset is not None and chosen.preset != preset:
+        if not automatic and chosen.preset != preset:
             raise UsageError(f"--preset {preset} contradicts preset '{chosen.preset}' of {config}")
     if encoder is None:
         return chosen

@@ -1,10 +1,12 @@
 """Output of frozen layers, computed once per content: in memory, or as files in a folder."""
 
+import copy
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,13 +28,30 @@ class FrozenCache:
     Args:
         folder: Where to keep them as memory-mapped files, or None for memory only.
         memory_bytes: In memory, the oldest are let go beyond this size.
+        keep_weights: Also keep pretrained weights in memory, for many fits in one process.
     """
 
-    def __init__(self, folder: Path | None = None, memory_bytes: int = 4 << 30) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        memory_bytes: int = 4 << 30,
+        *,
+        keep_weights: bool = False,
+    ) -> None:
         self.folder = folder
         self.memory_bytes = memory_bytes
         self.hits = 0
         self._memory: dict[str, Tensor] = {}
+        self._keep_weights = keep_weights
+        self._pretrained: dict[str, Any] = {}
+
+    def pretrained(self, name: str, load: Callable[[str], Any]) -> Any:
+        """Return what `load` says of an encoder, a copy of its own for every caller."""
+        if not self._keep_weights:
+            return load(name)
+        if name not in self._pretrained:
+            self._pretrained[name] = load(name)
+        return copy.deepcopy(self._pretrained[name])
 
     def get(
         self,

@@ -226,7 +226,7 @@ def build_encoder(
     backbone: TransformerBackbone | VectorBackbone
     if given_dim is None:
         backbone = TransformerBackbone(
-            config.name, config.trainable_layers, config.max_length_tokens, device, words
+            config.name, config.trainable_layers, config.max_length_tokens, device, words, cache
         )
     else:
         backbone = VectorBackbone(given_dim, device)

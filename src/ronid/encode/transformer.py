@@ -77,6 +77,7 @@ class TransformerBackbone(nn.Module):
         device: Where the model runs.
         words: Put the mean of the word vectors below the first layer after the pooled vector;
             for a wholly frozen encoder only.
+        cache: Where loaded weights may be kept.
     """
 
     def __init__(
@@ -86,9 +87,11 @@ class TransformerBackbone(nn.Module):
         max_length_tokens: int,
         device: torch.device,
         words: bool = False,
+        cache: FrozenCache | None = None,
     ) -> None:
         super().__init__()
-        self.tokenizer, self.model, self.language_model = load_pretrained(name)
+        cache = cache or FrozenCache()
+        self.tokenizer, self.model, self.language_model = cache.pretrained(name, load_pretrained)
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None  # pooling is the masked mean, so this would run for nothing
         self.name = name

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ronid.config import from_toml
 from ronid.export.report import ReportData, write_report
+from ronid.presets import from_toml
 from ronid.run import RunFolder
 from ronid.types import UNLABELLED, Scores
 

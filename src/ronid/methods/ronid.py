@@ -19,7 +19,7 @@ from torch.nn.functional import normalize
 
 from ronid.assign.align import match
 from ronid.assign.breathing import breathe
-from ronid.assign.kmeans import kmeans, nearest_centroid
+from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
 from ronid.assign.neighbours import nearest_neighbours
 from ronid.assign.prior import (
     shrunk_prior,
@@ -87,6 +87,7 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         steps=steps_per_epoch(len(rows), learn.batch),
         lr=learn.lr,
         stopper=SettledLabels(learn.stop_change, learn.stop_patience),
+        average=learn.average,
     )
 
     targets = torch.from_numpy(split.targets).to(encoder.device)
@@ -97,6 +98,7 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         if "prototypes" not in state.tensors:
             state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
             state.put("prior", uniform_prior(split.n_intents))
+            settle(embeddings, state, split, config, generator)
         every = config.e_step.breath_epochs
         if every and epoch and epoch % every == 0:
             prototypes = state.tensors["prototypes"]
@@ -108,6 +110,7 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
         state.put("labels", torch.from_numpy(assignment.labels))
+        state.put("confidence", torch.from_numpy(assignment.confidence))
         state.put("prior", torch.from_numpy(assignment.prior))
         return row
 
@@ -126,7 +129,43 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
     if not learn.epochs:  # then the first prototypes are the answer
         before_epoch(0)
+    elif learn.average:  # the prototypes followed other weights than those that are kept
+        generator = _generator(encoder.device, training.seed, learn.epochs)
+        settle(encoder.embed_all(rows), state, split, config, generator)
     return state
+
+
+def settle(
+    embeddings: Tensor,
+    state: StageState,
+    split: Split,
+    config: RoNIDConfig,
+    generator: torch.Generator,
+) -> None:
+    """Alternate E-step and class means while the encoder stands still.
+
+    k-means knows nothing of the class prior; this lets the transport correct its clusters before
+    any utterance is trained towards them.
+
+    Args:
+        embeddings: (n, d) unit vectors of the training rows.
+        state: Holds `prototypes` and `prior`; both are moved.
+        split: The problem.
+        config: Settings of the start and of the E-step.
+        generator: Source of randomness, used by the k-means ablation.
+    """
+    previous: IntArray | None = None
+    for _ in range(config.start.settle_iterations):
+        assignment = e_step(embeddings, state, split, config.e_step, generator)
+        labels = torch.from_numpy(assignment.labels).to(embeddings.device)
+        means = class_means(embeddings, labels, split.n_intents)
+        found = torch.bincount(labels, minlength=split.n_intents) > 0
+        old = state.tensors["prototypes"]
+        state.put("prototypes", torch.where(found[:, None], normalize(means, dim=-1), old))
+        state.put("prior", torch.from_numpy(assignment.prior))
+        if previous is not None and np.array_equal(previous, assignment.labels):
+            break
+        previous = assignment.labels
 
 
 def e_step(
@@ -170,18 +209,22 @@ def e_step(
         tolerance=config.tolerance,
         max_iterations=config.max_iterations,
     )
-    labels = targets.clone()
-    labels[free] = plan.labels()
-    solved = _assignment(labels, targets, moved)
+    labels, confidence = targets.clone(), torch.ones(len(targets), device=targets.device)
+    labels[free], confidence[free] = plan.labels(), plan.confidence().float()
+    solved = _assignment(labels, targets, moved, confidence)
     return replace(
         solved, iterations=plan.iterations, residual=plan.residual, converged=plan.converged
     )
 
 
-def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:
+def _assignment(
+    labels: Tensor, targets: Tensor, prior: Tensor, confidence: Tensor | None = None
+) -> Assignment:
     """Return an E-step's outcome; the user's own intents are written over the pseudo-labels."""
     kept = torch.where(targets >= 0, targets, labels)
-    return Assignment(kept.cpu().numpy(), prior.cpu().numpy())
+    sure = torch.ones(len(kept)) if confidence is None else confidence
+    sure = torch.where(targets.cpu() >= 0, 1.0, sure.cpu())
+    return Assignment(kept.cpu().numpy(), prior.cpu().numpy(), sure.numpy())
 
 
 def m_step(
@@ -192,7 +235,7 @@ def m_step(
     Args:
         pick: Labelled rows, and behind them rows of the whole training set.
         known: How many of them are the labelled rows.
-        state: Holds `prototypes`, moved in place, and this epoch's `labels`.
+        state: Holds `prototypes`, moved in place, and this epoch's `labels` and `confidence`.
         targets: (n,) given intents, -1 where there is none.
         rows: The training rows, prepared.
         config: Weights and switches.
@@ -211,7 +254,8 @@ def m_step(
     zero = vectors.sum() * 0.0
     intra = inter = cross_entropy = zero
     if config.intra:
-        intra = intra_cluster_loss(mixed, prototypes, labels, config.temperature)
+        weights = state.tensors["confidence"][index] if config.confidence else None
+        intra = intra_cluster_loss(mixed, prototypes, labels, config.temperature, weights)
     if config.inter:
         inter = inter_cluster_loss(prototypes, config.temperature)
     if known:

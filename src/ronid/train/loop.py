@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError
@@ -30,6 +31,8 @@ class Stage:
         steps: Steps per epoch.
         lr: Peak learning rate.
         stopper: Ends the stage early.
+        average: Decay per step of a moving average of the weights, which takes their place when
+            the stage is over; 0 for none.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Stage:
     steps: int
     lr: float
     stopper: Stopper = AllEpochs()
+    average: float = 0.0
 
 
 def run_epochs(
@@ -68,8 +72,14 @@ def run_epochs(
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)
     done = bool(state.scalars.get("stopped", False))
+    average = _Average(state, stage.average) if stage.average else None
     stepper = Stepper(
-        step, optimiser, training.optimiser.clip_norm, stage.rows, state.encoder.device
+        step,
+        optimiser,
+        training.optimiser.clip_norm,
+        stage.rows,
+        state.encoder.device,
+        after=average.step if average else None,
     )
     with own_stream(state.encoder.device):
         for epoch in range(first, stage.epochs):
@@ -88,7 +98,38 @@ def run_epochs(
             if training.checkpoint is not None and training.checkpoint.due:
                 training.keep(stage.name, epoch + 1, state, optimiser)
     stage.stopper.finish(state)
+    if average is not None:
+        average.finish()
     training.progress.end()
+
+
+class _Average:
+    """A moving average of the weights of a stage, kept in its state.
+
+    Args:
+        state: Whose weights.
+        decay: Share of the old average that a step keeps.
+    """
+
+    def __init__(self, state: StageState, decay: float) -> None:
+        self.weights = list(state.weights().values())
+        self.decay = decay
+        self.means: list[Tensor] = []
+        for name, weight in state.weights().items():
+            key = f"average/{name}"
+            if key not in state.tensors:  # else a checkpoint brought it
+                state.put(key, weight)
+            self.means.append(state.tensors[key])
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Follow the weights."""
+        torch._foreach_lerp_(self.means, self.weights, 1 - self.decay)
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Put the average in the place of the weights."""
+        torch._foreach_copy_(self.weights, self.means)
 
 
 def _run_steps(

@@ -42,13 +42,17 @@ def pretrain(
     if not state.heads:  # neither labels nor language to learn from
         return
     has_dev = dev_rows is not None and "classes" in state.heads
-    labelled = split.labelled
+    labelled = split.labelled if "classes" in state.heads else split.labelled[:0]
     size = config.labelled_batch
     stage = Stage(
         name="pretrain",
         rows=rows,
         epochs=config.epochs if has_dev else min(config.epochs, config.epochs_without_dev),
-        steps=steps_per_epoch(len(labelled), size) if len(labelled) else 20,
+        steps=(
+            steps_per_epoch(len(labelled), size)
+            if len(labelled)
+            else steps_per_epoch(len(rows), config.language_batch)
+        ),
         lr=config.lr,
         stopper=BestEpoch("dev_accuracy", config.patience) if has_dev else AllEpochs(),
     )

@@ -1,0 +1,89 @@
+"""Recipes by name, and which of them suits the machine."""
+
+from pathlib import Path
+
+from ronid.config import (
+    ALL_LAYERS,
+    ContrastConfig,
+    EncoderConfig,
+    EStepConfig,
+    MStepConfig,
+    PretrainConfig,
+    RoNIDConfig,
+    StartConfig,
+    read_toml,
+    updated,
+)
+from ronid.errors import ConfigError
+
+AUTO = "auto"
+"""`default` where there is a GPU, else `fast`."""
+
+WITHOUT_GPU = (
+    "no GPU here, so preset 'fast': a small adapter learns on a frozen encoder; a few points less "
+    "accurate than 'default', see docs/benchmarks.md"
+)
+"""What `auto` says where it chooses `fast` for want of a GPU."""
+
+PRESETS: dict[str, RoNIDConfig] = {
+    # Every constant the paper gives; the last layer of the encoder is trained.
+    "paper": RoNIDConfig(preset="paper"),
+    # What a GPU is for: all layers learn, from raw text, from neighbours, from pseudo-labels.
+    "default": RoNIDConfig(
+        preset="default",
+        encoder=EncoderConfig(trainable_layers=ALL_LAYERS),
+        pretrain=PretrainConfig(epochs=5, cross_entropy=False),
+        contrast=ContrastConfig(
+            epochs=20, lr=5e-5, labelled_batch=128, neighbour_share=0.5, token_replacement=0.25
+        ),
+        start=StartConfig(prototypes="breathing", restarts=3, settle_iterations=10),
+        e_step=EStepConfig(prior="shrunk"),
+        m_step=MStepConfig(
+            epochs=15,
+            lr=2e-5,
+            batch=256,
+            labelled_batch=128,
+            temperature=0.1,
+            token_replacement=0.25,
+        ),
+    ),
+    # For laptops: the encoder stays as it is and every utterance is embedded once; a small
+    # adapter learns on those vectors.
+    "fast": RoNIDConfig(
+        preset="fast",
+        encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
+        pretrain=PretrainConfig(epochs=0),
+        contrast=ContrastConfig(epochs=5, labelled_batch=128),
+        start=StartConfig(prototypes="semisup_kmeans", restarts=3),
+        m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
+    ),
+}
+
+
+def preset(name: str, *, gpu: bool = False, vectors: bool = False) -> RoNIDConfig:
+    """Return the preset called `name`.
+
+    Args:
+        name: A key of `PRESETS`, or `auto`.
+        gpu: Whether training happens on a GPU; only `auto` asks.
+        vectors: Whether embeddings are given instead of texts; only `auto` asks.
+
+    Raises:
+        ConfigError: No such preset.
+    """
+    if name == AUTO:
+        name = "default" if gpu and not vectors else "fast"
+    if name not in PRESETS:
+        choices = ", ".join([AUTO, *PRESETS])
+        raise ConfigError(f"no preset '{name}'; choose one of: {choices}")
+    return PRESETS[name]
+
+
+def from_toml(path: Path, base: RoNIDConfig | None = None) -> RoNIDConfig:
+    """Return the config of a TOML file: its `preset` (or `base`), with its sections applied."""
+    changes = read_toml(path)
+    changes.pop("format_version", None)
+    named = changes.pop("preset", AUTO)
+    start = preset(str(named)) if named != AUTO or base is None else base
+    config: RoNIDConfig = updated(start, changes)
+    return config
