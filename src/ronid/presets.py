@@ -54,7 +54,8 @@ PRESETS: dict[str, RoNIDConfig] = {
         encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
         pretrain=PretrainConfig(epochs=0),
         contrast=ContrastConfig(epochs=5, labelled_batch=128),
-        start=StartConfig(prototypes="semisup_kmeans", restarts=3),
+        start=StartConfig(prototypes="breathing", restarts=1, breaths=10, settle_iterations=5),
+        e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
     ),
 }

@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -38,6 +38,7 @@ class Layout:
         place: (t,) place of each token in the padded form.
         slot: (s,) token at each place of the padded form, any one where there is none.
         mask: (s,) true where there is a token.
+        width: (t,) width of the box of each token.
         order: (b,) utterances in the order of the boxes.
         boxes: Utterances and width of each box.
     """
@@ -47,8 +48,10 @@ class Layout:
     place: Tensor
     slot: Tensor
     mask: Tensor
+    width: Tensor
     order: Tensor
     boxes: tuple[tuple[int, int], ...]
+    _by_heads: dict[int, tuple[Tensor, ...]] = field(default_factory=dict, repr=False)
 
     def pad(self, tokens: Tensor) -> Tensor:
         """(t, ...) to (s, ...); what stands outside the mask means nothing."""
@@ -64,6 +67,40 @@ class Layout:
         """(s, ...) to one (utterances, width, ...) for each box."""
         parts = padded.split([rows * width for rows, width in self.boxes])
         return [part.unflatten(0, box) for part, box in zip(parts, self.boxes, strict=True)]
+
+    def pad_heads(self, tokens: Tensor) -> list[Tensor]:
+        """(t, heads, d) to one (utterances, heads, width, d) for each box.
+
+        Heads come before places at once: products of transposed tensors would copy them.
+        """
+        heads = tokens.shape[1]
+        slot, place, valid, _ = self._heads(heads)
+        padded: Tensor = _Rearrange.apply(tokens.reshape(-1, tokens.shape[2]), slot, place, valid)
+        parts = padded.split([rows * heads * width for rows, width in self.boxes])
+        shapes = ((rows, heads, width) for rows, width in self.boxes)
+        return [part.unflatten(0, shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def unpad_heads(self, boxes: list[Tensor]) -> Tensor:
+        """What `pad_heads` returned, back to (t, heads, d)."""
+        slot, place, _, mask = self._heads(boxes[0].shape[1])
+        padded = torch.cat([box.reshape(-1, box.shape[3]) for box in boxes])
+        tokens: Tensor = _Rearrange.apply(padded, place, slot, mask)
+        return tokens.unflatten(0, (len(self.column), -1))
+
+    def _heads(self, heads: int) -> tuple[Tensor, ...]:
+        """Return slot, place, valid and mask for tokens of several heads, made once."""
+        if heads not in self._by_heads:
+            head = torch.arange(heads, device=self.column.device)
+            slots = [box[:, None] * heads + head[:, None] for box in self.split(self.slot)]
+            masks = [box[:, None].expand(-1, heads, -1) for box in self.split(self.mask)]
+            begin = (self.place - self.column) * heads + self.column  # (t,)
+            self._by_heads[heads] = (
+                torch.cat([slot.flatten() for slot in slots]),
+                (begin[:, None] + head * self.width[:, None]).flatten(),
+                self.valid.repeat_interleave(heads, output_size=len(self.valid) * heads),
+                torch.cat([mask.flatten() for mask in masks]),
+            )
+        return self._by_heads[heads]
 
     def means(self, tokens: Tensor) -> Tensor:
         """Average the (t, h) tokens of each utterance: (b, h) in float32."""
@@ -121,29 +158,28 @@ def attend(  # noqa: PLR0913, PLR0917 - the signature under which models call th
     """
     layout = _layout.get()
     assert layout is not None
-    q, k, v = (layout.split(layout.pad(x[0].transpose(0, 1))) for x in (query, key, value))
+    q, k, v = (layout.pad_heads(x[0].transpose(0, 1)) for x in (query, key, value))
     scale = scaling or query.shape[-1] ** -0.5
     boxes = zip(q, k, v, layout.split(layout.mask), strict=True)
-    out = [_attend_box(*box, bias, dropout, scale).flatten(0, 1) for box in boxes]
-    return layout.unpad(torch.cat(out)).unsqueeze(0), None
+    out = [_attend_box(*box, bias, dropout, scale) for box in boxes]
+    return layout.unpad_heads(out).unsqueeze(0), None
 
 
 def _attend_box(  # noqa: PLR0913, PLR0917 - the terms of one formula
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor, bias: Tensor | None, dropout: float, scale: float
 ) -> Tensor:
-    """Attention of utterances padded to one width: (b, w, heads, width of a head) to the same."""
-    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+    """Attention of utterances padded to one width: (b, heads, w, width of a head) to the same."""
     mask, width = mask[:, None, None, :], q.shape[2]
     if not q.is_cuda or width > SHORT:
         scores = mask if bias is None else _masked(bias[..., :width, :width].to(q.dtype), mask)
         scores = scores.expand(-1, -1, width, -1)
-        return scaled_dot_product_attention(q, k, v, scores, dropout, scale=scale).transpose(1, 2)
+        return scaled_dot_product_attention(q, k, v, scores, dropout, scale=scale)
     # Fused attention works in tiles of 64 or more tokens, most of them empty here.
     scores = (q * scale) @ k.transpose(-1, -2)
     if bias is not None:
         scores = scores + bias[..., :width, :width]
     weights = torch.softmax(_masked(scores, mask), dim=-1)
-    return (torch.dropout(weights.to(v.dtype), dropout, dropout > 0) @ v).transpose(1, 2)
+    return torch.dropout(weights.to(v.dtype), dropout, dropout > 0) @ v
 
 
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:

@@ -136,7 +136,7 @@ class TokenRows:
         row = torch.searchsorted(ends, token, right=True).clamp(max=len(pick) - 1)
         valid = token < ends[-1]
         column = torch.where(valid, token - begins[row], 0)
-        first, slots, masks = [], [], []  # place of each row in the padded form, and what is there
+        first, widths, slots, masks = [], [], [], []  # of each row in the padded form
         a = base = 0
         for rows, width in pick.boxes:
             columns = torch.arange(width, device=device)
@@ -144,9 +144,18 @@ class TokenRows:
             masks.append(mask.flatten())
             slots.append(torch.where(mask, begins[a : a + rows, None] + columns, 0).flatten())
             first.append(base + width * torch.arange(rows, device=device))
+            widths.append(torch.full((rows,), width, device=device))
             a, base = a + rows, base + rows * width
-        place = torch.cat(first)[row] + column
-        layout = Layout(column, valid, place, torch.cat(slots), torch.cat(masks), order, pick.boxes)
+        layout = Layout(
+            column=column,
+            valid=valid,
+            place=torch.cat(first)[row] + column,
+            slot=torch.cat(slots),
+            mask=torch.cat(masks),
+            width=torch.cat(widths)[row],
+            order=order,
+            boxes=pick.boxes,
+        )
         where = starts[row] + column
         ids = torch.where(valid, self.ids[where].long(), self.pad_id)
         hidden = None
