@@ -11,9 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ronid.bench.render import to_markdown
+from ronid.bench.rows import read_all
+from ronid.bench.table import make_table
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DATASETS = {"clinc": "CLINC", "banking": "BANKING", "stackoverflow": "StackOverflow"}
+HARNESS = ("main-mpnet", "main-minilm", "fast", "paper")
 MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
 
 
@@ -57,7 +62,15 @@ def estep_table() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"core": core_table, "estep": estep_table}
+def main_table() -> str:
+    """Mean and deviation over seeds of every stored run of the harness, published figures below."""
+    files = [RESULTS / f"{name}.jsonl" for name in HARNESS]
+    rows = read_all([file for file in files if file.exists()])
+    measures = ("nmi", "ari", "acc", "known_acc", "novel_acc")
+    return to_markdown(make_table(rows, by=("preset", "encoder"), measures=measures, beside="own"))
+
+
+TABLES = {"core": core_table, "estep": estep_table, "main": main_table}
 
 
 def filled(text: str) -> str:

@@ -53,10 +53,10 @@ PRESETS: dict[str, RoNIDConfig] = {
         preset="fast",
         encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
         pretrain=PretrainConfig(epochs=0),
-        contrast=ContrastConfig(epochs=5, labelled_batch=128),
-        start=StartConfig(prototypes="breathing", restarts=1, breaths=10, settle_iterations=5),
+        contrast=ContrastConfig(epochs=4, labelled_batch=128),
+        start=StartConfig(prototypes="breathing", restarts=1, breaths=8, settle_iterations=5),
         e_step=EStepConfig(prior="shrunk"),
-        m_step=MStepConfig(epochs=8, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
+        m_step=MStepConfig(epochs=5, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
     ),
 }
 

@@ -7,6 +7,7 @@ useful ones taken away; what lowers the inertia is kept.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -22,12 +23,13 @@ from ronid.assign.kmeans import (
     kmeans,
 )
 from ronid.assign.semisup_kmeans import semisup_kmeans
+from ronid.errors import RonidWarning
 
 PATIENCE = 12
 """Splits of single clusters that may fail in a row before the search ends."""
 
 BRIEF = 5
-"""Lloyd iterations after centroids were added, and half of those after some were removed."""
+"""Lloyd iterations after centroids were added; twice as many after some were removed."""
 
 
 @torch.no_grad()
@@ -66,7 +68,12 @@ def breathing_kmeans(  # noqa: PLR0913 - those of semisup_kmeans and the breaths
     """
     targets = targets.to(points.device)
     known = int(targets.max()) + 1  # 0 where nothing is labelled
-    settings = {"n_init": n_init, "max_iterations": max_iterations, "tolerance": tolerance}
+    settings = {
+        "n_init": n_init,
+        "max_iterations": max_iterations,
+        "tolerance": tolerance,
+        "block_rows": block_rows,
+    }
     if known > 0:
         best = semisup_kmeans(points, targets, k, generator=generator, **settings)  # type: ignore[arg-type]
     else:
@@ -151,7 +158,8 @@ def _halve(
     side = ((offsets * axes[labels]).sum(dim=1) > 0).long()  # (n,)
     for _ in range(BRIEF):
         centres = class_means(points, 2 * labels + side, 2 * k).view(k, 2, -1)
-        gaps = (points[:, None] - centres[labels]).square().sum(dim=2)  # (n, 2)
+        halves = [(points - centres[labels, i]).square().sum(dim=1) for i in (0, 1)]
+        gaps = torch.stack(halves, dim=1)  # (n, 2)
         side = gaps.argmin(dim=1)
     own = offsets.square().sum(dim=1)
     gains = own.new_zeros(k).index_add_(0, labels, own - gaps.amin(dim=1))
@@ -173,9 +181,11 @@ def _settle(  # noqa: PLR0913, PLR0917 - passes on
     block_rows: int,
 ) -> KMeansResult:
     """Lloyd's iterations from `centroids`."""
-    return best_of(
-        points, centroids[None], max_iterations, tolerance, given=targets, block_rows=block_rows
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RonidWarning)  # of centroids that are only tried
+        return best_of(
+            points, centroids[None], max_iterations, tolerance, given=targets, block_rows=block_rows
+        )
 
 
 def _exhaled(
@@ -198,4 +208,7 @@ def _exhaled(
         least = losses.masked_fill(gone, math.inf).argmin()
         gone[least] = True
         stale = (which == least).any(dim=1).nonzero()[:, 0]
-    return centroids[~gone]
+    first = len(centroids) - size
+    kept = centroids[:first].clone()
+    kept[gone[:first]] = centroids[first:][~gone[first:]]  # the others keep their numbers
+    return kept

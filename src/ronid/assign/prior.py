@@ -77,9 +77,9 @@ def shrunk_prior(
     """
     shares = torch.bincount(predictions, minlength=k).double() / max(1, len(predictions))
     anchored = shares[:known] if known > 2 else shares  # noqa: PLR2004 - a spread needs three
-    spread = (
-        anchored.var() / anchored.mean().square() if len(anchored) > 1 else shares.new_zeros(())
-    )
+    spread = shares.new_zeros(())
+    if len(anchored) > 1 and anchored.any():
+        spread = anchored.var() / anchored.mean().square()
     belief = (1 - size_error**2 / spread.clamp(min=1e-12)).clamp(min=0)
     floored = ((1 - belief) / k + belief * shares).clamp(min=floor)
     return floored / floored.sum()

@@ -24,7 +24,8 @@ def start_prototypes(
         generator: Source of randomness.
     """
     targets = torch.from_numpy(split.targets).to(embeddings.device)
-    if config.prototypes == "breathing":
+    room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids
+    if config.prototypes == "breathing" and room:
         found = breathing_kmeans(
             embeddings,
             targets,
@@ -34,7 +35,6 @@ def start_prototypes(
             breaths=config.breaths,
         )
         return normalize(found.centroids, dim=-1)
-    room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids
     if config.prototypes == "semisup_kmeans" and split.known and room:
         found = semisup_kmeans(
             embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator

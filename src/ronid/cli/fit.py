@@ -72,7 +72,7 @@ def fit(
 
     check_unused(out)
     settings = _settings(config, preset, encoder, device)
-    if not quiet and preset in {None, AUTO} and settings.preset == "fast":
+    if not quiet and settings.preset == "fast" and _automatic(preset, config):
         note(WITHOUT_GPU)
     corpus = read_corpus(
         source, text=text, label=label, truth=truth, id=id_column,
@@ -160,6 +160,14 @@ def _settings(
     name = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
     changed: RoNIDConfig = updated(chosen, {"encoder": {"name": name}})
     return changed
+
+
+def _automatic(preset: str | None, config: Path | None) -> bool:
+    """Whether nobody named a preset, neither the option nor the file."""
+    from ronid.config import read_toml
+
+    named = AUTO if config is None else read_toml(config).get("preset", AUTO)
+    return preset in {None, AUTO} and named == AUTO
 
 
 def _check_before_work(job: "Job") -> None:
