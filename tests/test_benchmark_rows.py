@@ -54,3 +54,13 @@ def test_every_row_was_made_on_the_split_of_its_protocol() -> None:
             row["dataset"], row["known_ratio"], row["labelled_ratio"], row["seed"]
         )
         assert row["split_hash"] == cell.hash
+
+
+@pytest.mark.parametrize(
+    ("dataset", "least"), [("clinc", 90), ("banking", 77), ("stackoverflow", 84)]
+)
+def test_ten_seeds_of_fast_reach_their_mark(dataset: str, least: float) -> None:
+    lines = (ROOT / "benchmarks/results/fast.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["dataset"] == dataset]
+    assert sorted(row["seed"] for row in rows) == list(range(10))
+    assert sum(row["scores"]["argmax"]["acc"] for row in rows) / 10 >= least
