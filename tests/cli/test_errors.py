@@ -218,7 +218,7 @@ def test_output_folder_of_a_run_killed_before_it_began_says_what_to_do(
         ("[m_step]\nalpha = 'x'\n", "setting 'm_step.alpha' is 'x' (str), expected float"),
         ("m_step = 1\n", "setting 'm_step' is a section"),
         ("[start]\nprototypes = 'random'\n", "choose one of: 'kmeans', 'semisup_kmeans'"),
-        ("preset = 'slow'\n", "no preset 'slow'; choose one of: paper, fast"),
+        ("preset = 'slow'\n", "no preset 'slow'; choose one of: auto, paper, default, fast"),
         ("[m_step\n", "is not TOML"),
         ("preset = 'paper'\n", "contradicts preset 'paper'"),
     ],
@@ -238,7 +238,7 @@ def test_missing_settings_file(refused: Callable[..., str], calls: Path) -> None
 
 def test_unknown_preset(refused: Callable[..., str], calls: Path) -> None:
     said = refused("fit", calls, *FIT, "--preset", "slow")
-    assert said == "no preset 'slow'; choose one of: paper, fast"
+    assert said == "no preset 'slow'; choose one of: auto, paper, default, fast"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ronid.cli.fit import _automatic
 from ronid.errors import DataError, UsageError
 from ronid.estimator import RoNID
 from ronid.files import read_json, without_nan, write_json
@@ -64,23 +65,23 @@ def test_fit_without_a_gpu_says_which_preset_it_takes(
 
 # Without --intents the command ends before any work, but after it chose the preset.
 @pytest.mark.parametrize(
-    ("options", "settings", "told"),
+    ("preset", "settings", "automatic"),
     [
-        (["--preset", "auto"], "", True),
-        (["--quiet"], "", False),
-        (["--preset", "fast"], "", False),
-        (["--preset", "paper"], "", False),
-        ([], 'preset = "auto"\n', True),
-        ([], 'preset = "paper"\n', False),
-        ([], 'preset = "fast"\n', False),  # the file chose it, not the lack of a GPU
+        (None, None, True),
+        ("auto", None, True),
+        ("auto", "", True),
+        ("fast", "", False),
+        ("paper", "", False),
+        (None, 'preset = "auto"\n', True),
+        (None, 'preset = "paper"\n', False),
+        (None, 'preset = "fast"\n', False),  # the file chose it, not the lack of a GPU
     ],
 )
 def test_only_an_automatic_choice_is_told(
-    ronid: Command, calls: Path, tmp_path: Path, options: list[str], settings: str, told: bool
+    tmp_path: Path, preset: str | None, settings: str | None, automatic: bool
 ) -> None:
-    (tmp_path / "settings.toml").write_text(settings)
-    arguments = ["--out", "run", "--device", "cpu", "--config", "settings.toml", *options]
-    done = ronid("fit", calls, *arguments)
-    assert done.returncode == 2
-    assert "--intents N" in said(done.stderr)
-    assert (WITHOUT_GPU in said(done.stderr)) == told
+    file = None
+    if settings is not None:
+        file = tmp_path / "settings.toml"
+        file.write_text(settings)
+    assert _automatic(preset, file) == automatic

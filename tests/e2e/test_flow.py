@@ -14,6 +14,7 @@ import tiny
 from tiny import ok, ronid
 
 from ronid.metrics import score
+from ronid.presets import WITHOUT_GPU
 
 INTENTS = ("--intents", str(tiny.N_INTENTS))
 RESULTS = {
@@ -62,7 +63,7 @@ def test_fit_puts_results_on_stdout_and_progress_on_stderr(
     assert all(name in done.stdout for name in names)
     assert len(done.stdout.splitlines()) >= 1 + tiny.N_INTENTS
     said = done.stderr.splitlines()
-    assert said[0] == "360 utterances"
+    assert said[:2] == [WITHOUT_GPU, "360 utterances"]
     assert "discovering (EM) ..." in said
     assert said[-1] == f"report: {run / 'report.html'}"
     assert "utterances" not in done.stderr.replace("360 utterances", "").replace(

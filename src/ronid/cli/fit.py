@@ -72,8 +72,6 @@ def fit(
 
     check_unused(out)
     settings = _settings(config, preset, encoder, device)
-    if not quiet and settings.preset == "fast" and _automatic(preset, config):
-        note(WITHOUT_GPU)
     corpus = read_corpus(
         source, text=text, label=label, truth=truth, id=id_column,
         encoding=encoding, format=format,
@@ -88,6 +86,8 @@ def fit(
         )
     job = Job(corpus, held_out, intents, settings, seed, device)
     _check_before_work(job)
+    if not quiet and settings.preset == "fast" and _automatic(preset, config):
+        note(WITHOUT_GPU)
     name = "standard input" if source == "-" else Path(source).name
     _show(start(out, job, name, quiet), as_json, quiet)
 
