@@ -49,7 +49,7 @@ def write(path: Path, rows: list[tuple[str, str | None]] = ROWS) -> Path:
         book.create_sheet("notes")
         book.save(data)
     content = data.getvalue()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return path
 
 
@@ -221,7 +221,7 @@ def test_equal_labels_share_one_object(tmp_path: Path) -> None:
         ("a.json", b'["x", 5]', {}, r"item 1 is of type int, expected text"),
         ("a.json", b"[[1, 2, 3]]", {}, r"item 0.*expected a \(text, label\) pair"),
         ("a.csv.gz", b"text\nx\n", {}, "not a gzip file"),
-        ("a.csv.gz", gzip.compress(b"text\n" + b"xyz\n" * 9999)[:60], {}, "damaged gzip"),
+        ("a.csv.gz", gzip.compress(b"text\n" + b"xyz\n" * 9999, mtime=0)[:60], {}, "damaged gzip"),
         ("a.csv.gz", b"\x1f\x8bnonsense", {}, "damaged gzip"),
         ("a.parquet", b"PAR1 nonsense", {}, "no readable Parquet file"),
         ("a.xlsx", b"PK\x03\x04 nonsense", {}, "no readable Excel workbook"),
@@ -278,7 +278,7 @@ def test_file_that_may_not_be_opened_is_said(
 @pytest.mark.parametrize("format", [None, "csv"])
 @pytest.mark.parametrize(
     ("content", "texts"),
-    [(b"text,label\nx,a\n", ["x"]), (gzip.compress(b"text;label\nx;a\n"), ["x"])],
+    [(b"text,label\nx,a\n", ["x"]), (gzip.compress(b"text;label\nx;a\n", mtime=0), ["x"])],
 )
 def test_standard_input_is_read(
     monkeypatch: pytest.MonkeyPatch, content: bytes, texts: list[str], format: str | None
