@@ -122,7 +122,7 @@ def plus_plus(
     candidates = 2 + int(math.log(k))
     squares = points.square().sum(dim=1)  # (n,)
     if first is None:
-        chosen = draw(torch.ones_like(squares)[None], n_init, generator)[0]
+        chosen = _draw(torch.ones_like(squares)[None], n_init, generator)[0]
         centres = points[chosen][:, None]  # (r, 1, d)
     else:
         centres = first.to(points).expand(n_init, *first.shape)
@@ -130,9 +130,9 @@ def plus_plus(
     for given in centres.unbind(dim=1):
         _shrink(nearest, points, squares, given, block_rows)
     while centres.shape[1] < k:
-        drawn = draw(nearest, candidates, generator)  # (r, c) rows of points
+        drawn = _draw(nearest, candidates, generator)  # (r, c) rows of points
         potential = torch.zeros_like(drawn, dtype=torch.float64)
-        for rows in slices(len(points), block_rows):
+        for rows in _slices(len(points), block_rows):
             gaps = distances(points[rows], squares[rows], points[drawn.flatten()])
             gaps = gaps.T.reshape(*drawn.shape, -1)  # (r, c, b)
             potential += torch.minimum(gaps, nearest[:, None, rows]).sum(dim=2)
@@ -142,7 +142,7 @@ def plus_plus(
     return centres
 
 
-def draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
+def _draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """Draw `count` columns per row of (r, n) weights, with replacement: (r, count)."""
     cumulated = weights.double().cumsum(dim=1)
     uniform = torch.rand(
@@ -156,7 +156,7 @@ def _shrink(
     nearest: Tensor, points: Tensor, squares: Tensor, centres: Tensor, block_rows: int
 ) -> None:
     """Lower the (r, n) squared distances to the nearest centre by one new centre per restart."""
-    for rows in slices(len(points), block_rows):
+    for rows in _slices(len(points), block_rows):
         gaps = distances(points[rows], squares[rows], centres).T  # (r, b)
         nearest[:, rows] = torch.minimum(nearest[:, rows], gaps)
 
@@ -238,7 +238,7 @@ def nearest_centroid(
     offset = centroids.square().sum(dim=1)  # (k,); |x|^2 is the same for all centroids
     nearest = [
         torch.addmm(offset, points[rows], centroids.T, alpha=-2).argmin(dim=1)
-        for rows in slices(len(points), block_rows)
+        for rows in _slices(len(points), block_rows)
     ]
     labels = torch.cat(nearest)
     return labels if given is None else torch.where(given >= 0, given, labels)
@@ -281,7 +281,7 @@ def _means(points: Tensor, labels: Tensor, centroids: Tensor, given: Tensor | No
 
 def _inertia(points: Tensor, centroids: Tensor, labels: Tensor) -> float:
     total = 0.0
-    for rows in slices(len(points), BLOCK_ROWS):
+    for rows in _slices(len(points), BLOCK_ROWS):
         total += float((points[rows] - centroids[labels[rows]]).square().sum())
     return total
 
@@ -292,6 +292,6 @@ def distances(points: Tensor, squares: Tensor, centres: Tensor) -> Tensor:
     return gaps.add_(centres.square().sum(dim=1)).clamp_(min=0)
 
 
-def slices(n: int, block_rows: int) -> list[slice]:
+def _slices(n: int, block_rows: int) -> list[slice]:
     """Cut 0..n-1 into blocks of rows."""
     return [slice(start, min(start + block_rows, n)) for start in range(0, n, block_rows)]
