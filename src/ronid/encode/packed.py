@@ -2,15 +2,16 @@
 
 Utterances of a random batch differ much in length, so that padding to the longest one would
 multiply the work by two or three. Here the model sees one long sequence of all tokens; only the
-attention, a small part of the work, runs on a padded copy. The model's own code does the rest: it
-asks for its attention by name, and finds the one of this module.
+attention, a small part of the work, knows utterances: by a kernel made for it on a GPU, else on a
+padded copy. The model's own code does the rest: it asks for its attention by name, and finds the
+one of this module.
 """
 
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,7 +22,10 @@ FAMILIES = frozenset(("bert", "roberta", "xlm-roberta", "mpnet"))
 """Model types whose attention depends on nothing but tokens and their order."""
 
 SHORT = 64
-"""Up to this width a GPU attends faster by plain products."""
+"""Up to this width a GPU attends faster by plain products than by fused ones on padded tokens."""
+
+FILLING = 8
+"""Tokens of the filling attend to each other in groups of so many."""
 
 _NAME = "ronid_packed"
 
@@ -38,7 +42,7 @@ class Layout:
         place: (t,) place of each token in the padded form.
         slot: (s,) token at each place of the padded form, any one where there is none.
         mask: (s,) true where there is a token.
-        width: (t,) width of the box of each token.
+        bounds: Where each utterance begins, where the last one ends, and groups of filling up to t.
         order: (b,) utterances in the order of the boxes.
         boxes: Utterances and width of each box.
     """
@@ -48,10 +52,14 @@ class Layout:
     place: Tensor
     slot: Tensor
     mask: Tensor
-    width: Tensor
+    bounds: Tensor
     order: Tensor
     boxes: tuple[tuple[int, int], ...]
-    _by_heads: dict[int, tuple[Tensor, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def widest(self) -> int:
+        """Tokens of the longest utterance, or a little more."""
+        return max(width for _, width in self.boxes)
 
     def pad(self, tokens: Tensor) -> Tensor:
         """(t, ...) to (s, ...); what stands outside the mask means nothing."""
@@ -67,40 +75,6 @@ class Layout:
         """(s, ...) to one (utterances, width, ...) for each box."""
         parts = padded.split([rows * width for rows, width in self.boxes])
         return [part.unflatten(0, box) for part, box in zip(parts, self.boxes, strict=True)]
-
-    def pad_heads(self, tokens: Tensor) -> list[Tensor]:
-        """(t, heads, d) to one (utterances, heads, width, d) for each box.
-
-        Heads come before places at once: products of transposed tensors would copy them.
-        """
-        heads = tokens.shape[1]
-        slot, place, valid, _ = self._heads(heads)
-        padded: Tensor = _Rearrange.apply(tokens.reshape(-1, tokens.shape[2]), slot, place, valid)
-        parts = padded.split([rows * heads * width for rows, width in self.boxes])
-        shapes = ((rows, heads, width) for rows, width in self.boxes)
-        return [part.unflatten(0, shape) for part, shape in zip(parts, shapes, strict=True)]
-
-    def unpad_heads(self, boxes: list[Tensor]) -> Tensor:
-        """What `pad_heads` returned, back to (t, heads, d)."""
-        slot, place, _, mask = self._heads(boxes[0].shape[1])
-        padded = torch.cat([box.reshape(-1, box.shape[3]) for box in boxes])
-        tokens: Tensor = _Rearrange.apply(padded, place, slot, mask)
-        return tokens.unflatten(0, (len(self.column), -1))
-
-    def _heads(self, heads: int) -> tuple[Tensor, ...]:
-        """Return slot, place, valid and mask for tokens of several heads, made once."""
-        if heads not in self._by_heads:
-            head = torch.arange(heads, device=self.column.device)
-            slots = [box[:, None] * heads + head[:, None] for box in self.split(self.slot)]
-            masks = [box[:, None].expand(-1, heads, -1) for box in self.split(self.mask)]
-            begin = (self.place - self.column) * heads + self.column  # (t,)
-            self._by_heads[heads] = (
-                torch.cat([slot.flatten() for slot in slots]),
-                (begin[:, None] + head * self.width[:, None]).flatten(),
-                self.valid.repeat_interleave(heads, output_size=len(self.valid) * heads),
-                torch.cat([mask.flatten() for mask in masks]),
-            )
-        return self._by_heads[heads]
 
     def means(self, tokens: Tensor) -> Tensor:
         """Average the (t, h) tokens of each utterance: (b, h) in float32."""
@@ -158,11 +132,24 @@ def attend(  # noqa: PLR0913, PLR0917 - the signature under which models call th
     """
     layout = _layout.get()
     assert layout is not None
-    q, k, v = (layout.pad_heads(x[0].transpose(0, 1)) for x in (query, key, value))
+    tokens = [x[0].transpose(0, 1) for x in (query, key, value)]  # (t, heads, width of a head)
     scale = scaling or query.shape[-1] ** -0.5
+    if bias is None and query.is_cuda and query.dtype == torch.bfloat16 and not query.shape[-1] % 8:
+        return _attend_fused(tokens, layout, dropout, scale).unsqueeze(0), None
+    q, k, v = ([part.transpose(1, 2) for part in layout.split(layout.pad(x))] for x in tokens)
     boxes = zip(q, k, v, layout.split(layout.mask), strict=True)
-    out = [_attend_box(*box, bias, dropout, scale) for box in boxes]
-    return layout.unpad_heads(out).unsqueeze(0), None
+    out = [_attend_box(*box, bias, dropout, scale).transpose(1, 2).flatten(0, 1) for box in boxes]
+    return layout.unpad(torch.cat(out)).unsqueeze(0), None
+
+
+def _attend_fused(qkv: list[Tensor], layout: Layout, dropout: float, scale: float) -> Tensor:
+    """Attention of (t, heads, width of a head) tokens between the bounds of their utterances."""
+    bounds, widest = layout.bounds, layout.widest
+    # Not by torch.nn.attention.varlen: that has no dropout.
+    out: Tensor = torch.ops.aten._flash_attention_forward(
+        *qkv, bounds, bounds, widest, widest, dropout, False, False, scale=scale
+    )[0]
+    return out
 
 
 def _attend_box(  # noqa: PLR0913, PLR0917 - the terms of one formula
@@ -227,7 +214,7 @@ def _adapt_mpnet(model: Any) -> None:
         if layout is None:
             plain: Tensor = plain_bias(x, *args, **kwargs)
             return plain
-        key = max(width for _, width in layout.boxes), x.device
+        key = layout.widest, x.device
         if key not in buckets:
             places = torch.arange(key[0])
             distance = places[None, :] - places[:, None]

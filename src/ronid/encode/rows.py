@@ -10,11 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.encode.packed import Layout
+from ronid.encode.packed import FILLING, Layout
 from ronid.types import IntArray
 
 BOX_ROWS = 16
 """Batches of fewer than four times so many rows are not cut into boxes."""
+
+ROUND_TOKENS = 1_024
+"""The tokens of a batch on a GPU are filled up to a multiple of this: few shapes to record."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +123,9 @@ class TokenRows:
         cuts = [0, short, len(index)] if short else [0, len(index)]
         boxes = [(b - a, int(lengths[a:b].max(initial=1))) for a, b in itertools.pairwise(cuts)]
         if device.type == "cuda":  # few shapes, each of which is recorded once
-            tokens = _up(tokens, 1_024)
+            tokens = _up(tokens, ROUND_TOKENS)
             boxes = [(rows, _up(width, 8 if width <= 16 else 16)) for rows, width in boxes]  # noqa: PLR2004
-        return Pick(torch.from_numpy(index).to(device), tokens, tuple(boxes))
+        return Pick(_sent(index, device), tokens, tuple(boxes))
 
     def pack(self, pick: Pick) -> PackedBatch:
         """Return the picked utterances end to end, and behind them filling up to `pick.tokens`."""
@@ -136,7 +139,7 @@ class TokenRows:
         row = torch.searchsorted(ends, token, right=True).clamp(max=len(pick) - 1)
         valid = token < ends[-1]
         column = torch.where(valid, token - begins[row], 0)
-        first, widths, slots, masks = [], [], [], []  # of each row in the padded form
+        first, slots, masks = [], [], []  # of each row in the padded form
         a = base = 0
         for rows, width in pick.boxes:
             columns = torch.arange(width, device=device)
@@ -144,7 +147,6 @@ class TokenRows:
             masks.append(mask.flatten())
             slots.append(torch.where(mask, begins[a : a + rows, None] + columns, 0).flatten())
             first.append(base + width * torch.arange(rows, device=device))
-            widths.append(torch.full((rows,), width, device=device))
             a, base = a + rows, base + rows * width
         layout = Layout(
             column=column,
@@ -152,7 +154,7 @@ class TokenRows:
             place=torch.cat(first)[row] + column,
             slot=torch.cat(slots),
             mask=torch.cat(masks),
-            width=torch.cat(widths)[row],
+            bounds=_bounds(ends, pick.tokens),
             order=order,
             boxes=pick.boxes,
         )
@@ -208,7 +210,7 @@ class VectorRows:
 
     def pick(self, index: IntArray, device: torch.device) -> Pick:
         """Choose the rows `index` for a batch."""
-        return Pick(torch.from_numpy(index).to(device), len(index), ((len(index), 1),))
+        return Pick(_sent(index, device), len(index), ((len(index), 1),))
 
     @property
     def on_device(self) -> bool:
@@ -219,6 +221,19 @@ class VectorRows:
 Rows = TokenRows | VectorRows
 Index = IntArray | Pick
 """Rows by number, or already chosen for a batch."""
+
+
+def _sent(index: IntArray, device: torch.device) -> Tensor:
+    """Return row numbers on the device, without waiting for what runs there."""
+    numbers = torch.from_numpy(index)
+    return numbers.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else numbers
+
+
+def _bounds(ends: Tensor, tokens: int) -> Tensor:
+    """Return 0, the (b,) `ends` of utterances, and those of short groups of filling."""
+    groups = torch.arange(1, ROUND_TOKENS // FILLING + 1, device=ends.device)
+    filling = (ends[-1:] + FILLING * groups).clamp(max=tokens)
+    return torch.cat([torch.zeros_like(ends[:1]), ends, filling]).to(torch.int32)
 
 
 def _up(number: int, step: int) -> int:

@@ -53,6 +53,26 @@ class _Injected(nn.Module):
         return (self.hidden,) if self.returns_tuple else self.hidden
 
 
+class _Copies(torch.autograd.Function):
+    """bfloat16 copies of many tensors by one kernel, and their gradients back by another."""
+
+    @staticmethod
+    def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        copies = [torch.empty_like(weight, dtype=torch.bfloat16) for weight in weights]
+        torch._foreach_copy_(copies, weights)
+        return tuple(copies)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        given = [gradient for gradient in gradients if gradient is not None]
+        wide = [torch.empty_like(gradient, dtype=torch.float32) for gradient in given]
+        if given:
+            torch._foreach_copy_(wide, given)
+        returned = iter(wide)
+        return tuple(None if gradient is None else next(returned) for gradient in gradients)
+
+
 def masked_mean(hidden: Tensor, mask: Tensor) -> Tensor:
     """Average the token vectors of each utterance, padding left out (Eq. 1).
 
@@ -264,9 +284,10 @@ class TransformerBackbone(nn.Module):
             for name, weight in module._parameters.items()
             if weight is not None
         ]
+        copies = _Copies.apply(*[weight for _, _, weight in weights]) if weights else ()
         try:
-            for module, name, weight in weights:
-                module._parameters[name] = weight.to(torch.bfloat16)  # type: ignore[assignment]
+            for (module, name, _), copy in zip(weights, copies, strict=True):
+                module._parameters[name] = copy
             yield
         finally:
             for module, name, weight in weights:
