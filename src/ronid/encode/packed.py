@@ -7,16 +7,20 @@ padded copy. The model's own code does the rest: it asks for its attention by na
 one of this module.
 """
 
+import logging
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
+
+log = logging.getLogger("ronid.encode")
 
 FAMILIES = frozenset(("bert", "roberta", "xlm-roberta", "mpnet"))
 """Model types whose attention depends on nothing but tokens and their order."""
@@ -24,8 +28,8 @@ FAMILIES = frozenset(("bert", "roberta", "xlm-roberta", "mpnet"))
 SHORT = 64
 """Up to this width a GPU attends faster by plain products than by fused ones on padded tokens."""
 
-FILLING = 8
-"""Tokens of the filling attend to each other in groups of so many."""
+KERNEL = 128
+"""Up to this width a GPU attends by a kernel of its own, where it can be built."""
 
 _NAME = "ronid_packed"
 
@@ -42,7 +46,7 @@ class Layout:
         place: (t,) place of each token in the padded form.
         slot: (s,) token at each place of the padded form, any one where there is none.
         mask: (s,) true where there is a token.
-        bounds: Where each utterance begins, where the last one ends, and groups of filling up to t.
+        bounds: (b + 1,) where each utterance begins, and where the last one ends.
         order: (b,) utterances in the order of the boxes.
         boxes: Utterances and width of each box.
     """
@@ -134,22 +138,43 @@ def attend(  # noqa: PLR0913, PLR0917 - the signature under which models call th
     assert layout is not None
     tokens = [x[0].transpose(0, 1) for x in (query, key, value)]  # (t, heads, width of a head)
     scale = scaling or query.shape[-1] ** -0.5
-    if bias is None and query.is_cuda and query.dtype == torch.bfloat16 and not query.shape[-1] % 8:
-        return _attend_fused(tokens, layout, dropout, scale).unsqueeze(0), None
+    kernel = _kernel(*tokens[0].shape[1:]) if _fits_kernel(query, layout) else None
+    if kernel is not None:
+        table = None if bias is None else bias[0].to(query.dtype)
+        found = kernel(*tokens, table, layout.bounds, layout.boxes, dropout, scale)
+        return found.unsqueeze(0), None
     q, k, v = ([part.transpose(1, 2) for part in layout.split(layout.pad(x))] for x in tokens)
     boxes = zip(q, k, v, layout.split(layout.mask), strict=True)
     out = [_attend_box(*box, bias, dropout, scale).transpose(1, 2).flatten(0, 1) for box in boxes]
     return layout.unpad(torch.cat(out)).unsqueeze(0), None
 
 
-def _attend_fused(qkv: list[Tensor], layout: Layout, dropout: float, scale: float) -> Tensor:
-    """Attention of (t, heads, width of a head) tokens between the bounds of their utterances."""
-    bounds, widest = layout.bounds, layout.widest
-    # Not by torch.nn.attention.varlen: that has no dropout.
-    out: Tensor = torch.ops.aten._flash_attention_forward(
-        *qkv, bounds, bounds, widest, widest, dropout, False, False, scale=scale
-    )[0]
-    return out
+def _fits_kernel(query: Tensor, layout: Layout) -> bool:
+    """Whether the kernel for short utterances could run these tokens."""
+    width = query.shape[-1]
+    powers = width in {16, 32, 64, 128}
+    return query.is_cuda and query.dtype == torch.bfloat16 and powers and layout.widest <= KERNEL
+
+
+@cache
+def _kernel(heads: int, width: int) -> Callable[..., Tensor] | None:
+    """Return the kernel for short utterances, or None where it cannot be built."""
+    try:
+        from ronid.encode.kernels import Attention
+
+        token = torch.zeros(1, heads, width, dtype=torch.bfloat16, device="cuda")
+        bounds = torch.tensor([0, 1], dtype=torch.int32, device="cuda")
+        Attention.apply(token, token, token, None, bounds, ((1, 1),), 0.0, 1.0)
+    except ImportError:
+        return None
+    except Exception as error:  # no compiler on this machine, or a GPU that triton does not know
+        text = str(error).strip().splitlines()
+        log.warning(
+            "attention runs padded, which is slower: its kernel cannot be built (%s)",
+            text[0] if text else type(error).__name__,
+        )
+        return None
+    return Attention.apply
 
 
 def _attend_box(  # noqa: PLR0913, PLR0917 - the terms of one formula

@@ -10,14 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.encode.packed import FILLING, Layout
+from ronid.encode.packed import Layout
 from ronid.types import IntArray
 
 BOX_ROWS = 16
 """Batches of fewer than four times so many rows are not cut into boxes."""
-
-ROUND_TOKENS = 1_024
-"""The tokens of a batch on a GPU are filled up to a multiple of this: few shapes to record."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class TokenRows:
         cuts = [0, short, len(index)] if short else [0, len(index)]
         boxes = [(b - a, int(lengths[a:b].max(initial=1))) for a, b in itertools.pairwise(cuts)]
         if device.type == "cuda":  # few shapes, each of which is recorded once
-            tokens = _up(tokens, ROUND_TOKENS)
+            tokens = _up(tokens, 1_024)
             boxes = [(rows, _up(width, 8 if width <= 16 else 16)) for rows, width in boxes]  # noqa: PLR2004
         return Pick(_sent(index, device), tokens, tuple(boxes))
 
@@ -154,7 +151,7 @@ class TokenRows:
             place=torch.cat(first)[row] + column,
             slot=torch.cat(slots),
             mask=torch.cat(masks),
-            bounds=_bounds(ends, pick.tokens),
+            bounds=torch.cat([begins[:1], ends]).to(torch.int32),
             order=order,
             boxes=pick.boxes,
         )
@@ -227,13 +224,6 @@ def _sent(index: IntArray, device: torch.device) -> Tensor:
     """Return row numbers on the device, without waiting for what runs there."""
     numbers = torch.from_numpy(index)
     return numbers.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else numbers
-
-
-def _bounds(ends: Tensor, tokens: int) -> Tensor:
-    """Return 0, the (b,) `ends` of utterances, and those of short groups of filling."""
-    groups = torch.arange(1, ROUND_TOKENS // FILLING + 1, device=ends.device)
-    filling = (ends[-1:] + FILLING * groups).clamp(max=tokens)
-    return torch.cat([torch.zeros_like(ends[:1]), ends, filling]).to(torch.int32)
 
 
 def _up(number: int, step: int) -> int:
