@@ -60,6 +60,19 @@ def test_what_differs_never_shares_a_line_whatever_is_shown(change: dict[str, ob
     assert table.by == ("method", *change)
 
 
+def test_variants_stand_together_in_their_usual_order() -> None:
+    names = ["-Own", "-Average", "-Inter", "-MLM", "-Contrast", "", "-Alone", "-OT"]
+    rows = [
+        made_row(90, seed, variant=name, encoder=encoder)
+        for seed, name in enumerate(names)
+        for encoder in ("big", "all-MiniLM-L6-v2")
+    ]
+    lines = make_table(rows, beside="none").lines
+    assert [line.lead["encoder"] for line in lines] == ["big"] * 8 + ["all-MiniLM-L6-v2"] * 8
+    expected = ["", "-OT", "-Inter", "-Contrast", "-MLM", "-Average", "-Own", "-Alone"]
+    assert [line.lead["variant"] for line in lines] == expected * 2
+
+
 def test_last_row_of_a_cell_counts_and_settings_that_differ_are_told() -> None:
     rows = [made_row(10, 0), made_row(90, 1, config_hash="c1"), made_row(92, 0)]
     table = make_table(rows, beside="none")

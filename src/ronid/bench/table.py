@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ronid.bench.plan import COORDINATES
+from ronid.bench.plan import COORDINATES, VARIANTS
 from ronid.bench.published import DATASETS, Published, published
 from ronid.bench.rows import Row, coordinates, latest
 from ronid.errors import UsageError
@@ -109,6 +109,7 @@ def make_table(
     settings: dict[tuple[Any, ...], list[Row]] = {}
     for row in kept:
         settings.setdefault(_setting(row), []).append(row)
+    settings = {setting: settings[setting] for setting in _arranged(settings)}
     shown = [n for n in _SETTING if n in by or len({s[_at(n)] for s in settings}) > 1]
     names = (*shown, "rule") if rule == "both" else tuple(shown)
     datasets = _ordered({row["dataset"] for row in kept})
@@ -164,6 +165,23 @@ def _check(
 def _setting(row: Row) -> tuple[Any, ...]:
     named = dict(zip(COORDINATES, coordinates(row), strict=True))
     return tuple(named[name] for name in _SETTING)
+
+
+def _arranged(settings: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Put the variants of a setting together: as it is, then `VARIANTS`, then the user's own.
+
+    All else, and the user's own variants among themselves, stays in the order in which it came.
+    """
+    variant, known = _at("variant"), ["", *VARIANTS]
+    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for setting in settings:
+        groups.setdefault(setting[:variant] + setting[variant + 1 :], []).append(setting)
+
+    def rank(setting: tuple[Any, ...]) -> int:
+        name = setting[variant]
+        return known.index(name) if name in known else len(known)
+
+    return [setting for group in groups.values() for setting in sorted(group, key=rank)]
 
 
 def _at(name: str) -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors import safe_open
@@ -20,10 +20,24 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Saved:
-    """What a checkpoint file holds: tensors by name, and everything else as plain values."""
+    """What a checkpoint holds: tensors by name, and everything else as plain values."""
 
     tensors: dict[str, Tensor]
     values: dict[str, Any]
+
+
+class Keeper(Protocol):
+    """A place where a fit leaves its state and finds it again."""
+
+    @property
+    def due(self) -> bool:
+        """Whether a stage in progress should be kept now."""
+
+    def save(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Keep this state."""
+
+    def load(self) -> Saved | None:
+        """Return a state to go on from, or None."""
 
 
 class Checkpoint:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ronid.config import OptimiserConfig
 from ronid.encode.encoder import Encoder
 from ronid.progress import Progress, Silent
-from ronid.train.checkpoint import Checkpoint, Saved
+from ronid.train.checkpoint import Keeper, Saved
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Training:
     seed: int = 0
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     progress: Progress = field(default_factory=Silent)
-    checkpoint: Checkpoint | None = None
+    checkpoint: Keeper | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
     _saved: Saved | None = None
