@@ -149,14 +149,13 @@ class EStepConfig:
             convex; as printed it is concave and Sinkhorn does not solve it.
         score_temperature: Temperature inside P. The paper does not say; only its product with
             `eta` matters, and 1 gives the kernel exp(cosine / eta).
-        prior: `moving` average that starts uniform (paper), or `shrunk`: predicted shares, drawn
-            towards uniform unless the sizes of known intents differ more than errors explain.
+        prior: `moving` average that starts uniform (paper), or `shrunk`: shares predicted at the
+            start and then kept, drawn towards uniform unless the sizes of known intents differ
+            more than errors explain.
         prior_momentum: lambda_1 (paper: 0.95) of the moving prior.
         prior_floor: No class falls below this share.
         rows: Transport over `unlabelled` rows (given labels are kept and their mass taken off the
             prior), or over `all` rows with given labels written over the result.
-        breath_epochs: Every so many epochs prototypes are exchanged where that makes the clusters
-            tighter; 0 for never.
         tolerance: L1 error of the class marginal at which Sinkhorn stops.
         max_iterations: Sinkhorn gives up (with a warning) after so many.
     """
@@ -168,7 +167,6 @@ class EStepConfig:
     prior_momentum: float = 0.95
     prior_floor: float = 1e-4
     rows: Literal["unlabelled", "all"] = "unlabelled"
-    breath_epochs: int = 0
     tolerance: float = 1e-3
     max_iterations: int = 1000
 
@@ -185,6 +183,8 @@ class MStepConfig:
         batch: Rows per step, of all training rows.
         labelled_batch: Labelled rows beside them for the cross-entropy.
         temperature: tau (paper: 0.07).
+        certainty: Sets tau by the number of intents instead: so that an utterance as near to its
+            prototype and as far from all others as can be gets this probability; 0 for not.
         prototype_momentum: lambda_2 (paper: 0.99).
         prototype_update: The moving average advances once per `item`, or once per `batch`.
         alpha: Weight of the intra-cluster loss, 1 - alpha that of the inter-cluster one (0.7).
@@ -193,11 +193,8 @@ class MStepConfig:
         cross_entropy: False leaves out the labelled cross-entropy.
         token_replacement: Chance of a token to become a random one; the paper names no noise but
             dropout.
-        confidence: Weigh each utterance of the intra-cluster loss by how sure its pseudo-label is.
         average: Decay per step of a moving average of the weights, which is what is kept in the
             end; 0 keeps the last weights.
-        neighbour_weight: Weight of a neighbour contrast beside the losses of the paper.
-        neighbour_temperature: Its temperature.
     """
 
     epochs: int = 100
@@ -207,6 +204,7 @@ class MStepConfig:
     batch: int = 128
     labelled_batch: int = 64
     temperature: float = 0.07
+    certainty: float = 0.0
     prototype_momentum: float = 0.99
     prototype_update: Literal["item", "batch"] = "item"
     alpha: float = 0.7
@@ -214,10 +212,7 @@ class MStepConfig:
     inter: bool = True
     cross_entropy: bool = True
     token_replacement: float = 0.0
-    confidence: bool = False
     average: float = 0.0
-    neighbour_weight: float = 0.0
-    neighbour_temperature: float = 0.07
 
 
 @dataclass(frozen=True)
@@ -236,7 +231,7 @@ class RoNIDConfig:
 
 _SHARES = frozenset(
     (
-        "adapter_dropout", "alpha", "average", "head_dropout", "mask_probability",
+        "adapter_dropout", "alpha", "average", "certainty", "head_dropout", "mask_probability",
         "neighbour_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
@@ -246,7 +241,7 @@ _POSITIVE = frozenset(
     (
         "batch", "clip_norm", "eta", "labelled_batch", "language_batch", "max_iterations",
         "max_length_tokens", "patience", "refresh_epochs", "restarts", "score_temperature",
-        "neighbour_temperature", "stop_patience", "temperature", "tolerance",
+        "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
 

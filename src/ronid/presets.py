@@ -39,12 +39,13 @@ PRESETS: dict[str, RoNIDConfig] = {
         start=StartConfig(prototypes="breathing", restarts=3, settle_iterations=10),
         e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(
-            epochs=15,
-            lr=2e-5,
+            epochs=20,
+            lr=4e-5,
             batch=256,
             labelled_batch=128,
-            temperature=0.1,
-            token_replacement=0.25,
+            certainty=0.99,
+            token_replacement=0.1,
+            average=0.99,
         ),
     ),
     # For laptops: the encoder stays as it is and every utterance is embedded once; a small

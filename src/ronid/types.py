@@ -131,7 +131,6 @@ class Assignment:
     Args:
         labels: (n,) intent of every training row; labelled rows keep theirs.
         prior: (k,) class prior after the step.
-        confidence: (n,) share of a row's mass that its label got; 1 for given labels.
         iterations: Solver iterations.
         residual: L1 distance of the plan's class marginal from the one asked for.
         converged: Whether the residual is below the tolerance.
@@ -139,7 +138,6 @@ class Assignment:
 
     labels: IntArray
     prior: NDArray[np.float64]
-    confidence: FloatArray
     iterations: int = 0
     residual: float = 0.0
     converged: bool = True

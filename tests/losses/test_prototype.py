@@ -13,6 +13,7 @@ from ronid.losses.prototype import (
     inter_cluster_loss,
     intra_cluster_loss,
     prototype_cross_entropy,
+    temperature_of,
     update_prototypes,
 )
 
@@ -233,3 +234,22 @@ def test_gradients_are_those_of_finite_differences() -> None:
     assert check(lambda x: prototype_cross_entropy(x, mu, labels, 0.3), s)
     assert check(lambda x: inter_cluster_loss(x, 0.3), s)
     assert check(lambda x: inter_cluster_loss(update_prototypes(mu, x, labels, 0.9), 0.3), s)
+
+
+@given(k=st.integers(2, 300), certainty=st.floats(0.6, 0.999))
+def test_temperature_gives_the_best_place_its_certainty(k: int, certainty: float) -> None:
+    simplex = torch.eye(k, dtype=torch.float64) - 1 / k
+    prototypes = normalize(simplex, dim=1)  # as far apart as can be
+    logits = prototypes @ prototypes[0] / temperature_of(k, certainty)
+    assert float(logits.softmax(0)[0]) == pytest.approx(certainty, rel=1e-6)
+
+
+def test_temperature_of_a_known_case() -> None:
+    assert temperature_of(20, 0.99) == pytest.approx(20 / 19 / math.log(19 * 99))
+    assert temperature_of(150, 0.99) < temperature_of(20, 0.99)
+
+
+@pytest.mark.parametrize(("k", "certainty"), [(1, 0.9), (4, 0.25), (4, 1.0)])
+def test_impossible_certainty_is_refused(k: int, certainty: float) -> None:
+    with pytest.raises(ValueError, match="certainty"):
+        temperature_of(k, certainty)

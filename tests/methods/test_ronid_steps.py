@@ -3,7 +3,6 @@
 import itertools
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +11,13 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, normalize
 
 import ronid.methods.ronid as recipe_module
-from ronid.assign.prior import shrunk_prior, update_prior
+from ronid.assign.prior import update_prior
 from ronid.config import EncoderConfig, EStepConfig, MStepConfig, RoNIDConfig, StartConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import Rows
-from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
-from ronid.methods.ronid import alternate, e_step, m_step, settle
+from ronid.errors import ConfigError
+from ronid.losses.prototype import temperature_of
+from ronid.methods.ronid import _tempered, alternate, e_step, m_step, settle
 from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
@@ -101,17 +101,12 @@ class TestEStep:
         expected = update_prior(state.tensors["prior"], predicted, 0.9, config.prior_floor)
         np.testing.assert_allclose(found.prior, expected.numpy())
 
-    @pytest.mark.parametrize(("rows", "counts"), [(40, [20, 20]), (25, [20, 5])])
-    def test_shrunk_prior_follows_the_predictions_not_the_old_prior(
-        self, rows: int, counts: list[int]
-    ) -> None:
-        points = on_arc(40)[:rows]  # 20 nearer to the first axis
-        state = holding([0.1, 0.9], torch.eye(2))
-        config = replace(self.hard, prior="shrunk", prior_floor=0.01)
-        found = e_step(points, state, problem([-1] * rows, 2, 0), config, generator())
-        predicted = torch.tensor([0] * 20 + [1] * (rows - 20))
-        np.testing.assert_allclose(found.prior, shrunk_prior(predicted, 2, 0, floor=0.01))
-        assert self.shares(found) == counts
+    def test_shrunk_prior_is_kept(self) -> None:
+        state = holding([0.2, 0.8], torch.eye(2))
+        config = replace(self.hard, prior="shrunk")
+        found = e_step(on_arc(40), state, problem([-1] * 40, 2, 0), config, generator())
+        np.testing.assert_array_equal(found.prior, [0.2, 0.8])
+        assert self.shares(found) == [8, 32]
 
     def test_temperature_and_eta_count_by_their_product(self) -> None:
         state, split = holding([0.3, 0.7], torch.eye(2)), problem([-1] * 40, 2, 0)
@@ -183,42 +178,28 @@ class TestAlternate:
         split, rows = problem([0, 1, *([-1] * 48)], 5, 2), training.encoder.prepare(points.numpy())
         return alternate(training, split, rows, config), training
 
-    @pytest.mark.parametrize(
-        ("every", "epochs", "escapes"),
-        [(0, 3, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)],
-    )
-    def test_prototypes_are_exchanged_every_so_many_epochs(
-        self, monkeypatch: pytest.MonkeyPatch, every: int, epochs: int, escapes: bool
+    @pytest.mark.parametrize("iterations", [0, 3])
+    @pytest.mark.parametrize(("sizes", "equal"), [([10] * 5, True), ([4, 30, 8, 2, 6], False)])
+    def test_shrunk_prior_is_that_of_the_start(
+        self, sizes: list[int], equal: bool, iterations: int
     ) -> None:
-        points = blobs(self.centres, 10)
-        trap = torch.cat([self.centres[:3], points[:1], self.centres[3:].sum(0)[None]])
-        trap = normalize(trap, dim=1)  # two at the first blob, one between the last two
-        monkeypatch.setattr(recipe_module, "start_prototypes", lambda *_: trap)
-        frozen = MStepConfig(epochs=epochs, lr=0.0, prototype_momentum=1.0)
-        config = RoNIDConfig(m_step=frozen, e_step=EStepConfig(breath_epochs=every))
-        found = self.run(points, config)[0].tensors["prototypes"]
-        nearest = (self.centres @ found.T).argmax(dim=1)
-        assert (len(nearest.unique()) == 5) == escapes
-        assert nearest[:2].tolist() == [0, 1]
-        torch.testing.assert_close(found.norm(dim=1), torch.ones(5))
-
-    def test_neighbours_join_the_batches_where_they_weigh(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        seen: list[tuple[IntArray, IntArray]] = []
-
-        def noted(pick: Any, known: int, state: StageState, *others: Any) -> dict[str, Tensor]:
-            seen.append((pick.index[known:].numpy(), state.tensors["neighbours"].numpy()))
-            return m_step(pick, known, state, *others)
-
-        monkeypatch.setattr(recipe_module, "m_step", noted)
-        learn = MStepConfig(epochs=2, batch=25, neighbour_weight=0.5)
-        _, training = self.run(blobs(self.centres, 10), RoNIDConfig(m_step=learn))
-        assert all(row["loss_neighbour"] > 0 for row in training.history)
-        assert len(seen) == 4
-        for index, neighbours in seen:
-            assert neighbours.shape == (50, 4)  # 0.4 of the 10 rows per intent
-            assert all(index[25 + i] in neighbours[index[i]] for i in range(25))
+        owners = torch.arange(5).repeat_interleave(torch.tensor(sizes))
+        points = blobs(self.centres, 30)
+        points = torch.cat([points[c::5][:n] for c, n in enumerate(sizes)])
+        points = torch.cat([self.centres[:2], points])[:50]  # labelled ones first
+        config = RoNIDConfig(
+            start=StartConfig("breathing", 3, settle_iterations=iterations),
+            e_step=EStepConfig(prior="shrunk"),
+            m_step=MStepConfig(epochs=2, lr=0.0),
+        )
+        state, training = self.run(points, config)
+        entropies = [row["prior_entropy"] for row in training.history]
+        assert entropies[0] == entropies[1]
+        assert (entropies[0] > 1 - 1e-9) == equal
+        counts = torch.bincount(torch.cat([torch.arange(2), owners])[:50], minlength=5) / 50
+        if not equal:
+            found = state.tensors["prior"].sort().values
+            torch.testing.assert_close(found, counts.double().sort().values, atol=0.03, rtol=0)
 
 
 def first_prototypes() -> Tensor:
@@ -339,25 +320,6 @@ class TestMStep:
             moves.append(float((state.tensors["prototypes"][2] - before[2]).norm()))
         assert 0 < moves[1] < moves[0]
 
-    def test_neighbour_contrast_of_the_unlabelled_part_is_added(
-        self, parts: tuple[StageState, Split, Rows]
-    ) -> None:
-        state, split, rows = parts
-        plain = float(self.run(parts, self.config)["loss"].detach())
-        state.tensors["prototypes"].copy_(first_prototypes())
-        neighbours = torch.arange(10).roll(2)[:, None]
-        state.tensors["neighbours"] = neighbours
-        config = replace(self.config, neighbour_weight=0.5, neighbour_temperature=0.2)
-        losses = {n: float(x.detach()) for n, x in self.run(parts, config).items()}
-        with torch.no_grad():
-            vectors = state.encoder(rows, self.any_rows)
-        index, targets = torch.from_numpy(self.any_rows), torch.from_numpy(split.targets)
-        mask = neighbour_mask(index, neighbours, targets)
-        near = float(supervised_contrastive_loss(vectors, mask, 0.2))
-        assert near > 0
-        assert losses["loss_neighbour"] == pytest.approx(near, rel=1e-5)
-        assert losses["loss"] == pytest.approx(plain + 0.5 * near, rel=1e-5)
-
     @pytest.mark.parametrize("on", [True, False])
     def test_switch_of_the_cross_entropy_keeps_labelled_rows_out_of_the_batches(
         self, parts: tuple[StageState, Split, Rows], on: bool
@@ -368,6 +330,15 @@ class TestMStep:
         alternate(training, split, rows, RoNIDConfig(m_step=learn))
         assert [row["loss_ce"] > 0 for row in training.history] == [on, on]
         assert all(row["loss_intra"] > 0 for row in training.history)
+
+
+def test_certainty_sets_the_temperature_by_the_number_of_intents() -> None:
+    config = RoNIDConfig(m_step=MStepConfig(certainty=0.9))
+    assert _tempered(config, 20).m_step.temperature == temperature_of(20, 0.9)
+    assert _tempered(RoNIDConfig(), 20) == RoNIDConfig()
+    assert _tempered(config, 1) == config
+    with pytest.raises(ConfigError, match="between 0.5 and 1"):
+        _tempered(RoNIDConfig(m_step=MStepConfig(certainty=0.4)), 2)
 
 
 class TestPredict:

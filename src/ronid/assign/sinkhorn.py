@@ -133,15 +133,6 @@ class Plan:
         best = [(block + shift).argmax(dim=1) for block in _row_blocks(scores, self.block_rows)]
         return torch.cat(best)
 
-    @torch.no_grad()
-    def confidence(self) -> Tensor:
-        """Share of each row's mass that goes to its largest entry, (n,) from 1/k to 1."""
-        shares = [
-            (block.double() / self.eta + self.potentials).softmax(dim=1).amax(dim=1)
-            for block in _row_blocks(self.scores, self.block_rows)
-        ]
-        return torch.cat(shares)
-
 
 @torch.no_grad()
 def sinkhorn(

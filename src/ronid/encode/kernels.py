@@ -164,7 +164,8 @@ def _launches(
     for rows, width in boxes:
         tile = max(16, triton.next_power_of_2(width))
         constants = {"HEADS": q.shape[1], "D": q.shape[2], "W": tile, "BIASED": biased}
-        constants["num_warps"] = min(8, max(1, tile * tile // 1024))
+        # One stage: there is nothing to prefetch, and a second would not fit beside wide tiles.
+        constants |= {"num_warps": min(8, max(1, tile * tile // 1024)), "num_stages": 1}
         launches.append((first, rows, constants))
         first += rows
     return launches

@@ -138,7 +138,7 @@ def attend(  # noqa: PLR0913, PLR0917 - the signature under which models call th
     assert layout is not None
     tokens = [x[0].transpose(0, 1) for x in (query, key, value)]  # (t, heads, width of a head)
     scale = scaling or query.shape[-1] ** -0.5
-    kernel = _kernel(*tokens[0].shape[1:]) if _fits_kernel(query, layout) else None
+    kernel = _kernel_for(tokens[0], layout, biased=bias is not None)
     if kernel is not None:
         table = None if bias is None else bias[0].to(query.dtype)
         found = kernel(*tokens, table, layout.bounds, layout.boxes, dropout, scale)
@@ -149,28 +149,37 @@ def attend(  # noqa: PLR0913, PLR0917 - the signature under which models call th
     return layout.unpad(torch.cat(out)).unsqueeze(0), None
 
 
-def _fits_kernel(query: Tensor, layout: Layout) -> bool:
-    """Whether the kernel for short utterances could run these tokens."""
-    width = query.shape[-1]
-    powers = width in {16, 32, 64, 128}
-    return query.is_cuda and query.dtype == torch.bfloat16 and powers and layout.widest <= KERNEL
+def _kernel_for(tokens: Tensor, layout: Layout, *, biased: bool) -> Callable[..., Tensor] | None:
+    """Return the kernel for short utterances if it can run (t, heads, d) tokens, or None."""
+    _, heads, width = tokens.shape
+    if not tokens.is_cuda or tokens.dtype != torch.bfloat16 or width not in {16, 32, 64, 128}:
+        return None
+    tiles = {1 << max(4, (box - 1).bit_length()) for _, box in layout.boxes}
+    built = [_kernel(heads, width, tile, biased) for tile in tiles]
+    return None if None in built else built[0]
 
 
 @cache
-def _kernel(heads: int, width: int) -> Callable[..., Tensor] | None:
-    """Return the kernel for short utterances, or None where it cannot be built."""
+def _kernel(heads: int, width: int, tile: int, biased: bool) -> Callable[..., Tensor] | None:
+    """Build the kernel for utterances of up to `tile` tokens; None where that cannot be."""
+    if tile > KERNEL:
+        return None
+    tokens = torch.zeros(1, heads, width, dtype=torch.bfloat16, device="cuda", requires_grad=True)
+    bounds = torch.tensor([0, 1], dtype=torch.int32, device="cuda")
+    table = torch.zeros(heads, tile, tile, dtype=torch.bfloat16, device="cuda") if biased else None
     try:
         from ronid.encode.kernels import Attention
 
-        token = torch.zeros(1, heads, width, dtype=torch.bfloat16, device="cuda")
-        bounds = torch.tensor([0, 1], dtype=torch.int32, device="cuda")
-        Attention.apply(token, token, token, None, bounds, ((1, 1),), 0.0, 1.0)
+        with torch.enable_grad(), torch.random.fork_rng(devices=[torch.cuda.current_device()]):
+            out = Attention.apply(tokens, tokens, tokens, table, bounds, ((1, tile),), 0.0, 1.0)
+            out.sum().backward()
     except ImportError:
         return None
-    except Exception as error:  # no compiler on this machine, or a GPU that triton does not know
+    except Exception as error:  # no compiler here, or a GPU with too little memory on its chip
         text = str(error).strip().splitlines()
         log.warning(
-            "attention runs padded, which is slower: its kernel cannot be built (%s)",
+            "attention over %d tokens runs padded, which is slower: its kernel cannot be built: %s",
+            tile,
             text[0] if text else type(error).__name__,
         )
         return None

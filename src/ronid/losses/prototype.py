@@ -37,6 +37,24 @@ def scaled_similarities(a: Tensor, b: Tensor, temperature: float) -> Tensor:
         return a.to(dtype) @ b.to(dtype).T / temperature
 
 
+def temperature_of(k: int, certainty: float) -> float:
+    """Temperature at which the best place there is has a given probability.
+
+    Purpose: the same softness with 20 intents and with 150, so that one setting suits both.
+
+    Inputs: k >= 2 intents; certainty, a probability above 1 / k and below 1.
+
+    Equation: k prototypes as far apart as can be have cosine -1 / (k - 1); at that distance
+    softmax(1 / tau, -1 / ((k - 1) tau), ...) gives certainty p for
+    tau = k / (k - 1) / log((k - 1) p / (1 - p)).
+
+    Relations: sets tau of Eq. 6, 8 and 9.
+    """
+    if k < 2 or not 1 / k < certainty < 1:  # noqa: PLR2004 - of one intent everything is certain
+        raise ValueError(f"certainty {certainty} with {k} intents; give more than 1/k, less than 1")
+    return k / (k - 1) / math.log((k - 1) * certainty / (1 - certainty))
+
+
 def update_prototypes(
     prototypes: Tensor,
     embeddings: Tensor,

@@ -18,9 +18,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ronid.assign.align import match
-from ronid.assign.breathing import breathe
 from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
-from ronid.assign.neighbours import nearest_neighbours
 from ronid.assign.prior import (
     shrunk_prior,
     uniform_prior,
@@ -32,16 +30,18 @@ from ronid.assign.start import start_prototypes
 from ronid.config import EStepConfig, MStepConfig, RoNIDConfig
 from ronid.encode.encoder import Inputs
 from ronid.encode.rows import Pick, Rows
+from ronid.errors import ConfigError
 from ronid.losses.prototype import (
     inter_cluster_loss,
     intra_cluster_loss,
     prototype_cross_entropy,
+    temperature_of,
     update_prototypes,
 )
 from ronid.metrics import normalised_entropy, score
 from ronid.seeds import derive
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
-from ronid.train.contrast import contrast, list_length, neighbour_loss, with_neighbours
+from ronid.train.contrast import contrast
 from ronid.train.infer import predict
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain
@@ -60,6 +60,7 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
         config: The recipe.
         training: Encoder, seed, progress and checkpoint of this fit.
     """
+    config = _tempered(config, split.n_intents)
     encoder = training.encoder
     inputs: Inputs = split.texts if split.embeddings is None else split.embeddings
     dev: Inputs = split.dev_texts if split.dev_embeddings is None else split.dev_embeddings
@@ -74,6 +75,20 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     contrast(training, split, rows, config.contrast)
     state = alternate(training, split, rows, config)
     return _discovery(training, split, rows, state, config.m_step.temperature)
+
+
+def _tempered(config: RoNIDConfig, n_intents: int) -> RoNIDConfig:
+    """Return the recipe with the temperature of the M-step that suits the number of intents."""
+    learn = config.m_step
+    if not learn.certainty or n_intents == 1:
+        return config
+    if not 1 / n_intents < learn.certainty < 1:
+        raise ConfigError(
+            f"m_step.certainty is {learn.certainty}; with {n_intents} intents give a number "
+            f"between {1 / n_intents:.2g} and 1, or 0 to set the temperature yourself"
+        )
+    suited = temperature_of(n_intents, learn.certainty)
+    return replace(config, m_step=replace(learn, temperature=suited))
 
 
 def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig) -> StageState:
@@ -98,19 +113,11 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         if "prototypes" not in state.tensors:
             state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
             state.put("prior", uniform_prior(split.n_intents))
+            _estimate_prior(embeddings, state, split, config.e_step)
             settle(embeddings, state, split, config, generator)
-        every = config.e_step.breath_epochs
-        if every and epoch and epoch % every == 0:
-            prototypes = state.tensors["prototypes"]
-            found = breathe(embeddings, targets, prototypes, generator=generator)
-            state.put("prototypes", normalize(found.centroids, dim=-1))
-        if learn.neighbour_weight:
-            listed = nearest_neighbours(embeddings, list_length(split, config.contrast))
-            state.put("neighbours", listed)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
         state.put("labels", torch.from_numpy(assignment.labels))
-        state.put("confidence", torch.from_numpy(assignment.confidence))
         state.put("prior", torch.from_numpy(assignment.prior))
         return row
 
@@ -118,10 +125,8 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         labelled = cycled_batches(split.labelled, known, rng)
-        neighbours = state.tensors["neighbours"].cpu().numpy() if learn.neighbour_weight else None
         for mixed in shuffled_batches(len(rows), learn.batch, rng):
-            near = mixed if neighbours is None else with_neighbours(mixed, neighbours, rng)
-            yield (np.concatenate([next(labelled), near]),)
+            yield (np.concatenate([next(labelled), mixed]),)
 
     def step(picks: Picks) -> Mapping[str, Tensor]:
         return m_step(picks[0], known, state, targets, rows, learn)
@@ -156,6 +161,7 @@ def settle(
     """
     previous: IntArray | None = None
     for _ in range(config.start.settle_iterations):
+        _estimate_prior(embeddings, state, split, config.e_step)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         labels = torch.from_numpy(assignment.labels).to(embeddings.device)
         means = class_means(embeddings, labels, split.n_intents)
@@ -166,6 +172,17 @@ def settle(
         if previous is not None and np.array_equal(previous, assignment.labels):
             break
         previous = assignment.labels
+
+
+def _estimate_prior(
+    embeddings: Tensor, state: StageState, split: Split, config: EStepConfig
+) -> None:
+    """Set the shrunk prior; training then keeps it: small intents would lose ever more to large."""
+    if config.prior == "shrunk":
+        predicted = nearest_centroid(embeddings, state.tensors["prototypes"])
+        known = len(split.known)
+        shrunk = shrunk_prior(predicted, split.n_intents, known, floor=config.prior_floor)
+        state.put("prior", shrunk)
 
 
 def e_step(
@@ -188,11 +205,9 @@ def e_step(
     targets = torch.from_numpy(split.targets).to(embeddings.device)
     # Between unit vectors the nearest prototype is the one of largest cosine: argmax P.
     predicted = nearest_centroid(embeddings, prototypes)
-    moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
-    if config.prior == "shrunk":
-        prior = moved = shrunk_prior(
-            predicted, split.n_intents, len(split.known), floor=config.prior_floor
-        )
+    moved = prior
+    if config.prior == "moving":
+        moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
     if config.pseudo_labels == "kmeans":
         return _assignment(_kmeans_labels(embeddings, prototypes, generator), targets, moved)
     marginal, free = prior, torch.arange(len(targets), device=targets.device)
@@ -209,22 +224,18 @@ def e_step(
         tolerance=config.tolerance,
         max_iterations=config.max_iterations,
     )
-    labels, confidence = targets.clone(), torch.ones(len(targets), device=targets.device)
-    labels[free], confidence[free] = plan.labels(), plan.confidence().float()
-    solved = _assignment(labels, targets, moved, confidence)
+    labels = targets.clone()
+    labels[free] = plan.labels()
+    solved = _assignment(labels, targets, moved)
     return replace(
         solved, iterations=plan.iterations, residual=plan.residual, converged=plan.converged
     )
 
 
-def _assignment(
-    labels: Tensor, targets: Tensor, prior: Tensor, confidence: Tensor | None = None
-) -> Assignment:
+def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:
     """Return an E-step's outcome; the user's own intents are written over the pseudo-labels."""
     kept = torch.where(targets >= 0, targets, labels)
-    sure = torch.ones(len(kept)) if confidence is None else confidence
-    sure = torch.where(targets.cpu() >= 0, 1.0, sure.cpu())
-    return Assignment(kept.cpu().numpy(), prior.cpu().numpy(), sure.numpy())
+    return Assignment(kept.cpu().numpy(), prior.cpu().numpy())
 
 
 def m_step(
@@ -235,7 +246,7 @@ def m_step(
     Args:
         pick: Labelled rows, and behind them rows of the whole training set.
         known: How many of them are the labelled rows.
-        state: Holds `prototypes`, moved in place, and this epoch's `labels` and `confidence`.
+        state: Holds `prototypes`, moved in place, and this epoch's `labels`.
         targets: (n,) given intents, -1 where there is none.
         rows: The training rows, prepared.
         config: Weights and switches.
@@ -254,8 +265,7 @@ def m_step(
     zero = vectors.sum() * 0.0
     intra = inter = cross_entropy = zero
     if config.intra:
-        weights = state.tensors["confidence"][index] if config.confidence else None
-        intra = intra_cluster_loss(mixed, prototypes, labels, config.temperature, weights)
+        intra = intra_cluster_loss(mixed, prototypes, labels, config.temperature)
     if config.inter:
         inter = inter_cluster_loss(prototypes, config.temperature)
     if known:
@@ -265,10 +275,6 @@ def m_step(
         )
     losses = {"loss_intra": intra, "loss_inter": inter, "loss_ce": cross_entropy}
     loss = config.alpha * intra + (1 - config.alpha) * inter + cross_entropy
-    if config.neighbour_weight:
-        neighbours = state.tensors["neighbours"]
-        near = neighbour_loss(mixed, index, neighbours, targets, config.neighbour_temperature)
-        loss, losses["loss_neighbour"] = loss + config.neighbour_weight * near, near
     return {"loss": loss, **losses}
 
 
