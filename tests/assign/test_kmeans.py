@@ -49,6 +49,7 @@ def test_result_is_a_fixed_point(n: int, k: int, seed: int) -> None:
     torch.testing.assert_close(class_means(points, found.labels, k), found.centroids)
     assert found.inertia == pytest.approx(float(gaps.min(dim=1).values.square().sum()))
     assert len(found.labels.unique()) == k
+    assert found.fixed
 
 
 def test_more_restarts_are_never_worse() -> None:
@@ -115,6 +116,14 @@ def test_starts_are_points_apart_from_each_other() -> None:
 def test_iterations_are_bounded() -> None:
     points = blobs(500, 10, 9.0)
     assert kmeans(points, 10, max_iterations=2, n_init=1, generator=seeded()).iterations == 2
+
+
+def test_what_was_stopped_before_the_labels_stayed_is_not_called_fixed() -> None:
+    points = blobs(600, 6, 6.0)
+    start = points[:6]
+    assert not kmeans(points, 6, init=start, generator=seeded(), max_iterations=1).fixed
+    assert not kmeans(points, 6, init=start, generator=seeded(), tolerance=1e9).fixed
+    assert kmeans(points, 6, init=start, generator=seeded(), tolerance=0).fixed
 
 
 def test_class_means_equal_a_loop() -> None:
