@@ -76,6 +76,8 @@ def _protocol(dataset: str, seed: int) -> dict[str, Any]:
 
 def _ronid(dataset: str, name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Fit and evaluate by the command line, in a folder that is thrown away."""
+    from ronid.train.optim import choose_device, device_title
+
     with tempfile.TemporaryDirectory() as folder:
         split, run = Path(folder) / "split", Path(folder) / "run"
         _call("data", "split", dataset, "--seed", str(seed), "--out", str(split))
@@ -97,7 +99,7 @@ def _ronid(dataset: str, name: str, seed: int, options: argparse.Namespace) -> d
             "scores": {"argmax": json.loads(answer)["scores"]},
             "wall_s": round(wall, 2),
             "seconds": seconds,
-            "device": _device(options.device),
+            "device": device_title(choose_device(options.device)),
             "config_hash": hashlib.sha256(repr(to_dict(config)).encode()).hexdigest()[:16],
         }
 
@@ -110,7 +112,7 @@ def _kmeans(dataset: str, name: str, seed: int, options: argparse.Namespace) -> 
     from ronid.config import EncoderConfig
     from ronid.encode.encoder import build_encoder
     from ronid.metrics import score
-    from ronid.train.optim import choose_device
+    from ronid.train.optim import choose_device, device_title
 
     problem = benchmark_problem(benchmark_cell(dataset, 0.75, 0.1, seed))
     device = choose_device(options.device)
@@ -126,7 +128,7 @@ def _kmeans(dataset: str, name: str, seed: int, options: argparse.Namespace) -> 
     return {
         "scores": {"argmax": vars(scores)},
         "wall_s": round(time.perf_counter() - started, 2),
-        "device": _device(options.device),
+        "device": device_title(device),
         "config_hash": "kmeans-10",
     }
 
@@ -136,17 +138,6 @@ def _call(*arguments: str) -> str:
     command = [sys.executable, "-m", "ronid", *arguments]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ)
     return done.stdout
-
-
-def _device(name: str) -> str:
-    import torch
-
-    from ronid.train.optim import choose_device
-
-    device = choose_device(name)
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"cpu, {torch.get_num_threads()} threads"
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ from ronid.losses.prototype import (
 from ronid.methods.ronid import alternate
 from ronid.presets import preset
 from ronid.progress import Silent
-from ronid.train.optim import choose_device
+from ronid.train.optim import choose_device, device_title
 from ronid.train.state import Training
 from ronid.types import FloatArray, IntArray, Split
 
@@ -303,7 +303,7 @@ def measure(task: Task) -> dict[str, Any]:
         "length_tokens": task.length_tokens,
         "mean_tokens": round(float(np.mean(rows.lengths)), 2),
         "encoder": folder.name if folder.is_dir() else task.encoder,
-        "device": _device(task.device),
+        "device": device_title(task.device),
         "epochs": task.epochs,
         "published": _described(published),
         "ours": _described(ours) | {"prepare_s": round(prepare_s, 4)},
@@ -321,12 +321,6 @@ def _described(measured: Measured) -> dict[str, Any]:
         "loss": measured.loss,
         "moved": measured.moved,
     }
-
-
-def _device(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"cpu, {torch.get_num_threads()} threads"
 
 
 def read_split(dataset: str, rows: int | None) -> Split:

@@ -1,6 +1,7 @@
 """Recipes by name, and which of them suits the machine."""
 
 from pathlib import Path
+from typing import Any
 
 from ronid.config import (
     ALL_LAYERS,
@@ -83,9 +84,14 @@ def preset(name: str, *, gpu: bool = False, vectors: bool = False) -> RoNIDConfi
 
 def from_toml(path: Path, base: RoNIDConfig | None = None) -> RoNIDConfig:
     """Return the config of a TOML file: its `preset` (or `base`), with its sections applied."""
-    changes = read_toml(path)
-    changes.pop("format_version", None)
-    named = changes.pop("preset", AUTO)
-    start = preset(str(named)) if named != AUTO or base is None else base
+    named, changes = read_settings(path)
+    start = preset(named) if named != AUTO or base is None else base
     config: RoNIDConfig = updated(start, changes)
     return config
+
+
+def read_settings(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the preset that a TOML file names, `auto` where it names none, and its sections."""
+    changes = read_toml(path)
+    changes.pop("format_version", None)
+    return str(changes.pop("preset", AUTO)), changes

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from ronid.assign.breathing import breathe, breathing_kmeans
+from ronid.assign.breathing import _halve, _Lloyd, breathe, breathing_kmeans
 from ronid.assign.kmeans import best_of, kmeans
 from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.errors import RonidWarning
@@ -153,6 +154,14 @@ def test_only_known_classes_are_semisupervised_kmeans() -> None:
     torch.testing.assert_close(found.centroids, plain.centroids, atol=1e-3, rtol=1e-3)
 
 
+def test_without_a_new_class_nothing_is_drawn() -> None:
+    points, targets = overlapping(known=4)
+    start, generator = points[:4], seeded()
+    found = breathe(points, targets, start, generator=generator)
+    assert found.labels.equal(best_of(points, start[None], 200, 1e-4, given=targets).labels)
+    assert generator.get_state().equal(seeded().get_state())
+
+
 def test_without_labels_it_is_at_least_as_good_as_kmeans() -> None:
     points, _ = blobs()
     plain = kmeans(points, 6, generator=seeded(), n_init=1)
@@ -193,6 +202,27 @@ def test_blocks_of_rows_hold_from_the_first_kmeans_on(monkeypatch: pytest.Monkey
     for given_targets in (targets, torch.full_like(targets, -1)):
         breathing_kmeans(points, given_targets, 8, generator=seeded(), breaths=1, block_rows=50)
     assert asked == [50, 50]
+
+
+class Largest(TorchDispatchMode):
+    """Notes the elements of the largest tensor that any operation returns."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, Tensor):
+            self.elements = max(self.elements, out.numel())
+        return out
+
+
+def test_splitting_clusters_holds_no_copy_of_the_points() -> None:
+    points = torch.randn(1000, 16, generator=seeded())
+    lloyd = _Lloyd(points, torch.full((1000,), -1), 200, 1e-4, block_rows=50)
+    found = lloyd.settled(points[:5])
+    with Largest() as largest:
+        _halve(lloyd, found, seeded())
+    assert 0 < largest.elements <= 2 * 1000  # two distances per point
 
 
 def test_golden_clusters() -> None:

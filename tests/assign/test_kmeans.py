@@ -49,6 +49,7 @@ def test_result_is_a_fixed_point(n: int, k: int, seed: int) -> None:
     torch.testing.assert_close(class_means(points, found.labels, k), found.centroids)
     assert found.inertia == pytest.approx(float(gaps.min(dim=1).values.square().sum()))
     assert len(found.labels.unique()) == k
+    assert found.fixed
 
 
 def test_more_restarts_are_never_worse() -> None:
@@ -117,8 +118,16 @@ def test_iterations_are_bounded() -> None:
     assert kmeans(points, 10, max_iterations=2, n_init=1, generator=seeded()).iterations == 2
 
 
+def test_what_was_stopped_before_the_labels_stayed_is_not_called_fixed() -> None:
+    points = blobs(600, 6, 6.0)
+    start = points[:6]
+    assert not kmeans(points, 6, init=start, generator=seeded(), max_iterations=1).fixed
+    assert not kmeans(points, 6, init=start, generator=seeded(), tolerance=1e9).fixed
+    assert kmeans(points, 6, init=start, generator=seeded(), tolerance=0).fixed
+
+
 def test_class_means_equal_a_loop() -> None:
-    points, labels = torch.randn(20, 3), torch.randint(-1, 3, (20,))
+    points, labels = torch.randn(20, 3, generator=seeded()), torch.arange(20) % 4 - 1
     means = class_means(points, labels, 4)
     for c in range(3):
         torch.testing.assert_close(means[c], points[labels == c].mean(dim=0))

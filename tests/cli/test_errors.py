@@ -3,11 +3,15 @@
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from ronid.cli.fit import fit
 from ronid.data.corpus import corpus_from
 from ronid.presets import preset
 from ronid.run import Job, RunFolder
@@ -60,6 +64,52 @@ def finished_run(path: Path) -> RunFolder:
 
 def test_no_such_file(refused: Callable[..., str]) -> None:
     assert refused("fit", "nothing.csv", *FIT).startswith("nothing.csv does not exist; check")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nothing.csv", *FIT), "nothing.csv does not exist"),
+        (("calls.csv", *FIT, "--text", "utterence"), "did you mean 'utterance'?"),
+        (("calls.csv", *FIT, "--dev", "nothing.csv"), "nothing.csv does not exist"),
+        (("calls.csv", "--out", "run"), "--intents N (the labels name 2)"),
+        (("calls.csv", "--out", "run", "--intents", "7"), "there are only 6 utterances"),
+        (("calls.csv", *FIT, "--config", "wrong.toml"), "did you mean 'alpha'?"),
+        (("calls.csv", *FIT, "--encoder", "./missing"), "'./missing' does not exist"),
+    ],
+)
+def test_what_can_be_refused_without_torch_does_not_wait_for_it(
+    calls: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "wrong.toml").write_text("[m_step]\nalpah = 0.5\n")
+    code = (
+        "import sys\nfrom ronid.cli import main\n"
+        "try:\n    main()\nfinally:\n    print('torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "fit", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert done.stdout == "False\n"
+
+
+def test_settings_file_is_read_once(
+    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "settings.toml").write_text("[m_step]\nepochs = 1\n")
+    read: list[str] = []
+
+    def noting(text: str) -> dict[str, Any]:
+        read.append(text)
+        return tomllib.loads(text)
+
+    jobs: list[Job] = []
+    monkeypatch.setattr("ronid.config.tomllib", SimpleNamespace(loads=noting))
+    monkeypatch.setattr("ronid.cli.fit.start", lambda _out, job, *_: jobs.append(job))
+    monkeypatch.setattr("ronid.cli.fit._show", lambda *_: None)
+    fit(str(calls), tmp_path / "run", 3, config=tmp_path / "settings.toml", device="cpu")
+    assert jobs[0].config.m_step.epochs == 1
+    assert len(read) == 1
 
 
 def test_input_that_is_a_folder(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ronid.cli.fit import _automatic
+from ronid.cli.fit import _asked, fit
 from ronid.errors import DataError, UsageError
 from ronid.estimator import RoNID
 from ronid.files import read_json, without_nan, write_json
-from ronid.presets import WITHOUT_GPU
+from ronid.presets import AUTO, PRESETS, WITHOUT_GPU
+from ronid.run import Job
 from toys import TinyEncoder, Toy
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -63,7 +64,25 @@ def test_fit_without_a_gpu_says_which_preset_it_takes(
     assert 'preset = "fast"' in (tmp_path / "run" / "config.toml").read_text()
 
 
-# Without --intents the command ends before any work, but after it chose the preset.
+def test_fit_with_a_gpu_takes_the_default_preset_without_a_word(
+    calls: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "quick.toml").write_text("[m_step]\nepochs = 1\n")
+    jobs: list[Job] = []
+    monkeypatch.setattr("ronid.cli.fit._on_gpu", lambda _: True)
+    monkeypatch.setattr("ronid.cli.fit.start", lambda _out, job, *_: jobs.append(job))
+    monkeypatch.setattr("ronid.cli.fit._show", lambda *_: None)
+    for preset in (None, "auto", "paper"):
+        fit(str(calls), tmp_path / "run", 6, preset=preset, config=tmp_path / "quick.toml")
+    assert [job.config.preset for job in jobs] == ["default", "default", "paper"]
+    assert {job.config.m_step.epochs for job in jobs} == {1}
+    assert jobs[0].config.encoder == PRESETS["default"].encoder
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("preset", "settings", "automatic"),
     [
@@ -84,4 +103,4 @@ def test_only_an_automatic_choice_is_told(
     if settings is not None:
         file = tmp_path / "settings.toml"
         file.write_text(settings)
-    assert _automatic(preset, file) == automatic
+    assert (_asked(preset, file)[0] == AUTO) == automatic

@@ -274,7 +274,7 @@ def test_texts_are_cut_where_the_model_has_no_more_positions(
 
 
 def test_model_without_a_list_of_layers_is_refused(tiny: TinyEncoder) -> None:
-    from ronid.encode.transformer import _find_layers
+    from ronid.encode.running import _find_layers
 
     model = nn.Linear(2, 2)
     model.config = AutoModel.from_pretrained(tiny("bert")).config  # type: ignore[assignment]

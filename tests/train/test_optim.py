@@ -8,7 +8,7 @@ from torch import nn
 
 from ronid.config import OptimiserConfig
 from ronid.errors import UsageError
-from ronid.train.optim import choose_device, linear_factor, make_optimiser
+from ronid.train.optim import choose_device, device_title, linear_factor, make_optimiser
 
 
 def test_golden_schedule() -> None:
@@ -53,6 +53,12 @@ def test_devices_that_are_not_there_are_refused() -> None:
     assert choose_device().type in {"cpu", "cuda"}
     with pytest.raises(UsageError, match="no device 'warp'"):
         choose_device("warp")
+
+
+def test_devices_are_told_by_name_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert device_title(torch.device("cpu")) == f"cpu, {torch.get_num_threads()} threads"
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"card {device.index}")
+    assert device_title(torch.device("cuda", 1)) == "card 1"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -8,7 +8,9 @@ useful ones taken away; what lowers the inertia is kept.
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -18,7 +20,6 @@ from ronid.assign.kmeans import (
     BLOCK_ROWS,
     KMeansResult,
     best_of,
-    class_means,
     distances,
     kmeans,
 )
@@ -66,28 +67,8 @@ def breathing_kmeans(  # noqa: PLR0913 - those of semisup_kmeans and the breaths
         Fritzke, 2020, The breathing k-means algorithm; here with labelled points, and with new
         centroids where splitting a cluster gains most.
     """
-    targets = targets.to(points.device)
-    known = int(targets.max()) + 1  # 0 where nothing is labelled
-    settings = {
-        "n_init": n_init,
-        "max_iterations": max_iterations,
-        "tolerance": tolerance,
-        "block_rows": block_rows,
-    }
-    if known > 0:
-        best = semisup_kmeans(points, targets, k, generator=generator, **settings)  # type: ignore[arg-type]
-    else:
-        best = kmeans(points, k, generator=generator, **settings)  # type: ignore[arg-type]
-    return breathe(
-        points,
-        targets,
-        best.centroids,
-        generator=generator,
-        breaths=breaths,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        block_rows=block_rows,
-    )
+    lloyd = _Lloyd(points, targets.to(points.device), max_iterations, tolerance, block_rows)
+    return _exchanged(lloyd, lloyd.begun(k, n_init, generator), breaths, generator)
 
 
 @torch.no_grad()
@@ -103,30 +84,83 @@ def breathe(  # noqa: PLR0913 - as above
     block_rows: int = BLOCK_ROWS,
 ) -> KMeansResult:
     """Improve a clustering by exchanging centroids; arguments as of `breathing_kmeans`."""
-    targets = targets.to(points.device)
-    known = int(targets.max()) + 1
-    new = len(centroids) - known
-    best = _settle(points, centroids, targets, max_iterations, tolerance, block_rows)
-    halves = _halve(points, best, targets, generator)
+    lloyd = _Lloyd(points, targets.to(points.device), max_iterations, tolerance, block_rows)
+    return _exchanged(lloyd, lloyd.settled(centroids), breaths, generator)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lloyd:
+    """Lloyd's iterations on one problem; arguments as of `breathing_kmeans`."""
+
+    points: Tensor
+    targets: Tensor
+    max_iterations: int
+    tolerance: float
+    block_rows: int
+
+    @cached_property
+    def known(self) -> int:
+        """Number of known classes, 0 where nothing is labelled."""
+        return int(self.targets.max()) + 1
+
+    def begun(self, k: int, n_init: int, generator: torch.Generator) -> KMeansResult:
+        """Cluster by k-means alone."""
+        plain = partial(semisup_kmeans, targets=self.targets) if self.known else kmeans
+        found = plain(
+            self.points,
+            k=k,
+            generator=generator,
+            n_init=n_init,
+            max_iterations=self.max_iterations,
+            tolerance=self.tolerance,
+            block_rows=self.block_rows,
+        )
+        return found if found.fixed else self.settled(found.centroids)
+
+    def settled(self, centroids: Tensor, iterations: int | None = None) -> KMeansResult:
+        """Iterate from `centroids` on, to the end or a few times only."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RonidWarning)  # of centroids that are only tried
+            return best_of(
+                self.points,
+                centroids[None],
+                iterations or self.max_iterations,
+                self.tolerance,
+                given=self.targets,
+                block_rows=self.block_rows,
+            )
+
+    def blocks(self, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Cut the points and their labels into blocks of rows."""
+        return zip(self.points.split(self.block_rows), labels.split(self.block_rows), strict=True)
+
+
+def _exchanged(
+    lloyd: _Lloyd, best: KMeansResult, breaths: int, generator: torch.Generator
+) -> KMeansResult:
+    """Exchange centroids of a settled clustering as long as that helps."""
+    new = len(best.centroids) - lloyd.known
+    if not new:  # known centroids are never taken away
+        return best
+    halves = _halve(lloyd, best, generator)
     size, failed = max(1, new // 4), 0
-    for _ in range(breaths if new else 0):
+    for _ in range(breaths):
         # After failures at size 1 the next best split is tried.
         split = halves.gains.topk(min(size + failed, len(best.centroids))).indices[-size:]
         wide = best.centroids.index_copy(0, split, halves.stay[split])
         wide = torch.cat([wide, halves.leave[split]])
-        wide = _settle(points, wide, targets, BRIEF, tolerance, block_rows).centroids
-        narrow = _exhaled(points, wide, targets, known, size, block_rows)
-        found = _settle(points, narrow, targets, 2 * BRIEF, tolerance, block_rows)
+        narrow = _exhaled(lloyd, lloyd.settled(wide, BRIEF).centroids, size)
+        found = lloyd.settled(narrow, 2 * BRIEF)
         if found.inertia < best.inertia * (1 - 1e-5):
             best, failed = found, 0
-            halves = _halve(points, best, targets, generator)
+            halves = _halve(lloyd, best, generator)
         elif size > 1:
             size //= 2
         else:
             failed += 1
             if failed == min(PATIENCE, len(best.centroids)):
                 break
-    return _settle(points, best.centroids, targets, max_iterations, tolerance, block_rows)
+    return lloyd.settled(best.centroids)
 
 
 @dataclass(frozen=True)
@@ -144,26 +178,20 @@ class _Halves:
     leave: Tensor
 
 
-def _halve(
-    points: Tensor, found: KMeansResult, targets: Tensor, generator: torch.Generator
-) -> _Halves:
+def _halve(lloyd: _Lloyd, found: KMeansResult, generator: torch.Generator) -> _Halves:
     """Split every cluster along its longest axis, then by 2-means within it."""
-    labels, k = found.labels, len(found.centroids)
-    offsets = points - found.centroids[labels]  # (n, d)
-    axes = torch.randn(found.centroids.shape, generator=generator, device=generator.device)
-    axes = axes.to(points)
-    for _ in range(BRIEF):  # power iterations of all clusters at once
-        along = (offsets * axes[labels]).sum(dim=1, keepdim=True)
-        axes = normalize(torch.zeros_like(axes).index_add_(0, labels, along * offsets), dim=1)
-    side = ((offsets * axes[labels]).sum(dim=1) > 0).long()  # (n,)
+    points, labels, k = lloyd.points, found.labels, len(found.centroids)
+    side = _side(lloyd, found, generator)
     for _ in range(BRIEF):
-        centres = class_means(points, 2 * labels + side, 2 * k).view(k, 2, -1)
-        halves = [(points - centres[labels, i]).square().sum(dim=1) for i in (0, 1)]
-        gaps = torch.stack(halves, dim=1)  # (n, 2)
+        half = 2 * labels + side  # (n,)
+        sums = points.new_zeros(2 * k, points.shape[1]).index_add_(0, half, points)
+        counts = torch.bincount(half, minlength=2 * k).clamp(min=1)
+        centres = (sums / counts[:, None]).view(k, 2, -1)
+        gaps = torch.stack([_gaps(lloyd, centres[:, i], labels) for i in (0, 1)], dim=1)  # (n, 2)
         side = gaps.argmin(dim=1)
-    own = offsets.square().sum(dim=1)
-    gains = own.new_zeros(k).index_add_(0, labels, own - gaps.amin(dim=1))
-    given = torch.bincount((2 * labels + side)[targets >= 0], minlength=2 * k).view(k, 2)
+    gained = _gaps(lloyd, found.centroids, labels) - gaps.amin(dim=1)
+    gains = points.new_zeros(k).index_add_(0, labels, gained)
+    given = torch.bincount((2 * labels + side)[lloyd.targets >= 0], minlength=2 * k).view(k, 2)
     first = (given[:, 0] >= given[:, 1])[:, None]
     return _Halves(
         gains,
@@ -172,39 +200,45 @@ def _halve(
     )
 
 
-def _settle(  # noqa: PLR0913, PLR0917 - passes on
-    points: Tensor,
-    centroids: Tensor,
-    targets: Tensor,
-    max_iterations: int,
-    tolerance: float,
-    block_rows: int,
-) -> KMeansResult:
-    """Lloyd's iterations from `centroids`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RonidWarning)  # of centroids that are only tried
-        return best_of(
-            points, centroids[None], max_iterations, tolerance, given=targets, block_rows=block_rows
-        )
+def _side(lloyd: _Lloyd, found: KMeansResult, generator: torch.Generator) -> Tensor:
+    """On which side (n,) of its cluster, 0 or 1, each point lies along the longest axis."""
+    centroids = found.centroids
+    axes = torch.randn(centroids.shape, generator=generator, device=generator.device)
+    axes = axes.to(centroids)
+    for _ in range(BRIEF):  # power iterations of all clusters at once
+        pull = torch.zeros_like(axes)
+        for x, own in lloyd.blocks(found.labels):
+            offsets = x - centroids[own]
+            along = (offsets * axes[own]).sum(dim=1, keepdim=True)
+            pull.index_add_(0, own, along * offsets)
+        axes = normalize(pull, dim=1)
+    sides = [
+        ((x - centroids[own]) * axes[own]).sum(dim=1) > 0 for x, own in lloyd.blocks(found.labels)
+    ]
+    return torch.cat(sides).long()
 
 
-def _exhaled(
-    points: Tensor, centroids: Tensor, targets: Tensor, known: int, size: int, block_rows: int
-) -> Tensor:
+def _gaps(lloyd: _Lloyd, centres: Tensor, labels: Tensor) -> Tensor:
+    """Squared distance (n,) of every point to the centre of its cluster."""
+    return torch.cat([(x - centres[own]).square().sum(dim=1) for x, own in lloyd.blocks(labels)])
+
+
+def _exhaled(lloyd: _Lloyd, centroids: Tensor, size: int) -> Tensor:
     """Return the centroids without the `size` whose points lose least by going elsewhere."""
+    points, targets = lloyd.points, lloyd.targets
     squares = points.square().sum(dim=1)  # (n,)
     gone = torch.zeros(len(centroids), dtype=torch.bool, device=points.device)
     near = points.new_empty(len(points), 2)  # distances to the two nearest that are left
     which = torch.empty(len(points), 2, dtype=torch.int64, device=points.device)
     stale = torch.arange(len(points), device=points.device)
     for _ in range(size):  # one by one: of twins either may go, but not both
-        for rows in stale.split(block_rows):
+        for rows in stale.split(lloyd.block_rows):
             gaps = distances(points[rows], squares[rows], centroids).masked_fill_(gone, math.inf)
             near[rows], which[rows] = gaps.topk(2, largest=False)
         # A labelled point stays with its known class whatever happens to the others.
         loss = torch.where(targets < 0, near[:, 1] - near[:, 0], 0)
         losses = points.new_zeros(len(centroids)).index_add_(0, which[:, 0], loss)
-        losses[:known] = math.inf
+        losses[: lloyd.known] = math.inf
         least = losses.masked_fill(gone, math.inf).argmin()
         gone[least] = True
         stale = (which == least).any(dim=1).nonzero()[:, 0]

@@ -6,7 +6,7 @@ distances. Semi-supervised k-means is the same two halves with some centroids an
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,12 +25,14 @@ class KMeansResult:
         labels: (n,) int64 index of the centroid of every point.
         inertia: Sum of squared distances of the points to their centroids.
         iterations: Lloyd iterations of the best restart.
+        fixed: Whether its last iteration changed no label.
     """
 
     centroids: Tensor
     labels: Tensor
     inertia: float
     iterations: int
+    fixed: bool
 
 
 @torch.no_grad()
@@ -74,7 +76,7 @@ def kmeans(  # noqa: PLR0913 - the parameters scikit-learn users expect
     else:
         starts = plus_plus(points, k, n_init, generator=generator, block_rows=block_rows)
     best = best_of(points, starts, max_iterations, tolerance, block_rows=block_rows)
-    return KMeansResult(best.centroids + centre, best.labels, best.inertia, best.iterations)
+    return replace(best, centroids=best.centroids + centre)
 
 
 def check_problem(points: Tensor, k: int, least_count: int) -> None:
@@ -206,15 +208,17 @@ def _lloyd(
 ) -> KMeansResult:
     """Assign, average, repeat, until no label changes or the centroids stay where they are."""
     labels = nearest_centroid(points, centroids, given=given, block_rows=block_rows)
-    iterations, settled = 0, False
+    iterations, fixed, settled = 0, False, False
     while not settled and iterations < max_iterations:
         moved = _means(points, labels, centroids, given)
         shift = float((moved - centroids).square().sum())
         previous, centroids = labels, moved
         labels = nearest_centroid(points, centroids, given=given, block_rows=block_rows)
-        settled = shift <= threshold or torch.equal(labels, previous)
+        fixed = torch.equal(labels, previous)
+        settled = fixed or shift <= threshold
         iterations += 1
-    return KMeansResult(centroids, labels, _inertia(points, centroids, labels), iterations)
+    inertia = _inertia(points, centroids, labels)
+    return KMeansResult(centroids, labels, inertia, iterations, fixed)
 
 
 def nearest_centroid(

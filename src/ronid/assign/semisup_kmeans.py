@@ -1,5 +1,7 @@
 """Semi-supervised k-means: labelled points keep their class (Vaze et al., 2022, GCD)."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -67,4 +69,4 @@ def semisup_kmeans(  # noqa: PLR0913 - those of kmeans and the targets
         points[free], k, n_init, generator=generator, first=known, block_rows=block_rows
     )
     best = best_of(points, starts, max_iterations, tolerance, given=targets, block_rows=block_rows)
-    return KMeansResult(best.centroids + centre, best.labels, best.inertia, best.iterations)
+    return replace(best, centroids=best.centroids + centre)

@@ -1,6 +1,7 @@
 """`ronid fit`: from a file of utterances to a run folder, resumable at any moment."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,8 @@ def fit(
     from ronid.run import Job, check_unused
 
     check_unused(out)
-    settings = _settings(config, preset, encoder, device)
+    name, changes = _asked(preset, config)
+    settings = _settings(name, changes, encoder)  # wrong ones are refused before the input is read
     corpus = read_corpus(
         source, text=text, label=label, truth=truth, id=id_column,
         encoding=encoding, format=format,
@@ -84,12 +86,14 @@ def fit(
             f"say how many intents there are, known and new together: --intents N "
             f"(the labels name {len(corpus.known)})"
         )
-    job = Job(corpus, held_out, intents, settings, seed, device)
-    _check_before_work(job)
-    if not quiet and settings.preset == "fast" and _automatic(preset, config):
+    _check_before_work(corpus, intents, settings)
+    if _on_gpu(device):
+        settings = _settings(name, changes, encoder, gpu=True)
+    elif name == AUTO and not quiet:
         note(WITHOUT_GPU)
-    name = "standard input" if source == "-" else Path(source).name
-    _show(start(out, job, name, quiet), as_json, quiet)
+    job = Job(corpus, held_out, intents, settings, seed, device)
+    origin = "standard input" if source == "-" else Path(source).name
+    _show(start(out, job, origin, quiet), as_json, quiet)
 
 
 def read_corpus(source: str, **how: Any) -> "Corpus":
@@ -138,50 +142,52 @@ def work_on(run: "RunFolder", quiet: bool) -> None:
         raise typer.Exit(130) from None
 
 
-def _settings(
-    config: Path | None, preset: str | None, encoder: str | None, device: str
-) -> "RoNIDConfig":
-    """Return the recipe: the preset, a file over it, single options over both."""
-    from ronid.config import updated
-    from ronid.presets import from_toml
+def _asked(preset: str | None, config: Path | None) -> tuple[str, dict[str, Any]]:
+    """Return the preset that option or file name, `auto` where neither does, and the changes."""
     from ronid.presets import preset as named
-    from ronid.train.optim import choose_device
+    from ronid.presets import read_settings
 
-    automatic = preset in {None, AUTO}
-    gpu = automatic and choose_device(device).type == "cuda"
-    chosen = named(preset or AUTO, gpu=gpu)
-    if config is not None:
-        chosen = from_toml(config, chosen)
-        if not automatic and chosen.preset != preset:
-            raise UsageError(f"--preset {preset} contradicts preset '{chosen.preset}' of {config}")
+    by_option = preset or AUTO
+    by_file, changes = (AUTO, {}) if config is None else read_settings(config)
+    for name in (by_option, by_file):
+        named(name)  # or it is refused
+    if AUTO not in {by_option, by_file} and by_option != by_file:
+        raise UsageError(f"--preset {preset} contradicts preset '{by_file}' of {config}")
+    return by_file if by_option == AUTO else by_option, changes
+
+
+def _settings(
+    name: str, changes: Mapping[str, Any], encoder: str | None, *, gpu: bool = False
+) -> "RoNIDConfig":
+    """Return the recipe: the preset, a file's changes over it, single options over both."""
+    from ronid.config import updated
+    from ronid.presets import preset
+
+    chosen: RoNIDConfig = updated(preset(name, gpu=gpu), changes)
     if encoder is None:
         return chosen
     # A folder is kept in full, so that the run can be used from anywhere.
-    name = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-    changed: RoNIDConfig = updated(chosen, {"encoder": {"name": name}})
+    place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
+    changed: RoNIDConfig = updated(chosen, {"encoder": {"name": place}})
     return changed
 
 
-def _automatic(preset: str | None, config: Path | None) -> bool:
-    """Whether nobody named a preset, neither the option nor the file."""
-    from ronid.config import read_toml
-
-    named = AUTO if config is None else read_toml(config).get("preset", AUTO)
-    return preset in {None, AUTO} and named == AUTO
-
-
-def _check_before_work(job: "Job") -> None:
+def _check_before_work(corpus: "Corpus", intents: int, settings: "RoNIDConfig") -> None:
     """Refuse an impossible question before a folder is made or a model loaded."""
     from ronid.data.splits import split_corpus
+    from ronid.encode.weights import locate
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # said again when the work begins
-        split_corpus(job.corpus, job.n_intents)
-    from ronid.encode.weights import locate
+        split_corpus(corpus, intents)
+    locate(settings.encoder.name)
+
+
+def _on_gpu(device: str) -> bool:
+    """Whether the work will be done on a GPU; to know that takes torch, which is slow to import."""
     from ronid.train.optim import choose_device
 
-    locate(job.config.encoder.name)
-    choose_device(job.device)
+    return choose_device(device).type == "cuda"
 
 
 def _interrupted(path: Path) -> "RunFolder":

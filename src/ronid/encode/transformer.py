@@ -1,14 +1,8 @@
-"""A pretrained transformer cut in two: frozen lower layers run once, upper layers are trained.
-
-The cut works for every family whose layers stand in one list: the model's own forward code runs,
-with that list exchanged. To compute what the frozen layers say, the list is cut after them; to go
-on from there, a layer that injects the kept states takes their place. Masks, position biases and
-rotary angles are thus always made by the model itself.
-"""
+"""A pretrained transformer cut in two: frozen lower layers run once, upper layers are trained."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +11,9 @@ from torch import Tensor, nn
 
 from ronid.config import ALL_LAYERS
 from ronid.encode.cache import FrozenCache, content_key
-from ronid.encode.packed import Layout, packed, prepare_model
-from ronid.encode.rows import (
-    Index,
-    Pick,
-    Rows,
-    TokenBatch,
-    TokenRows,
-    VectorRows,
-    batches_by_length,
-)
+from ronid.encode.packed import Layout, prepare_model
+from ronid.encode.rows import Index, Pick, Rows, TokenRows, VectorRows, batches_by_length
+from ronid.encode.running import LayerRunner
 from ronid.encode.weights import load_pretrained
 from ronid.errors import RonidWarning, UsageError
 from ronid.progress import Progress, Silent
@@ -36,41 +23,6 @@ GPU_BATCH_TOKENS = 65_536
 
 Alter = Callable[[Tensor, Tensor], Tensor]
 """Given token ids and where there is none, returns other ids."""
-
-
-class _Injected(nn.Module):
-    """Stands for the frozen layers: whatever it is given, it answers with the kept states."""
-
-    def __init__(self, template: nn.Module, returns_tuple: bool) -> None:
-        super().__init__()
-        self.hidden: Tensor | None = None
-        self.returns_tuple = returns_tuple
-        # ModernBERT asks each layer for its kind of attention.
-        self.attention_type = getattr(template, "attention_type", None)
-
-    def forward(self, *_: Any, **__: Any) -> Any:
-        """Return the kept states in the shape the family's layers use."""
-        return (self.hidden,) if self.returns_tuple else self.hidden
-
-
-class _Copies(torch.autograd.Function):
-    """bfloat16 copies of many tensors by one kernel, and their gradients back by another."""
-
-    @staticmethod
-    def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
-        ctx.set_materialize_grads(False)
-        copies = [torch.empty_like(weight, dtype=torch.bfloat16) for weight in weights]
-        torch._foreach_copy_(copies, weights)
-        return tuple(copies)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        given = [gradient for gradient in gradients if gradient is not None]
-        wide = [torch.empty_like(gradient, dtype=torch.float32) for gradient in given]
-        if given:
-            torch._foreach_copy_(wide, given)
-        returned = iter(wide)
-        return tuple(None if gradient is None else next(returned) for gradient in gradients)
 
 
 def masked_mean(hidden: Tensor, mask: Tensor) -> Tensor:
@@ -119,17 +71,18 @@ class TransformerBackbone(nn.Module):
         self.fingerprint = _fingerprint(self.model)
         self.device = device
         self.dim = int(self.model.config.hidden_size)
-        self.max_length_tokens = min(max_length_tokens, _positions(self.model, max_length_tokens))
-        self._parent, self._attribute = _find_layers(self.model)
-        self.layers: list[nn.Module] = list(getattr(self._parent, self._attribute))
         self.touched: set[str] = set()
-        self.trainable_layers = 0
         self.to(device)
-        self._injected = _Injected(self.layers[0], self._layers_return_tuples())
+        self._runner = LayerRunner(self.model, device)
+        self.layers = self._runner.layers
+        positions = getattr(self.model.config, "max_position_embeddings", None)
+        if positions is not None:
+            max_length_tokens = min(max_length_tokens, positions - self._runner.first_position)
+        self.max_length_tokens = max_length_tokens
         self.packs = prepare_model(self.model)
-        self._first_position = _first_position(self.model)
         self.special_ids = torch.tensor(self.tokenizer.all_special_ids, device=device)
         self.set_trainable(trainable_layers)
+        self.train(False)
 
     # -- what is trained ------------------------------------------------------------------------
 
@@ -233,79 +186,24 @@ class TransformerBackbone(nn.Module):
     def _packed(self, rows: TokenRows, pick: Pick, alter: Alter | None) -> tuple[Tensor, Layout]:
         """Run a batch without padding: (t, h) states and where they belong."""
         batch = rows.pack(pick)
-        ids, hidden, layers = batch.ids, batch.hidden, self.layers
         if alter is not None:
-            ids, hidden = alter(ids, ~batch.layout.valid), None
-        if hidden is not None:
-            self._injected.hidden = hidden.to(self._training_dtype).unsqueeze(0)
-            layers = [self._injected, *self._upper]
-        positions = batch.layout.column + self._first_position
-        with self._using(layers), self._in_bfloat16(), packed(self.model, batch.layout):
-            output = self.model(input_ids=ids.unsqueeze(0), position_ids=positions.unsqueeze(0))
-        self._injected.hidden = None
-        return output[0][0], batch.layout
+            batch = replace(batch, ids=alter(batch.ids, ~batch.layout.valid), hidden=None)
+        return self._runner.packed(batch, self._above(batch.hidden)), batch.layout
 
     def _padded(self, rows: TokenRows, pick: Pick, alter: Alter | None) -> tuple[Tensor, Tensor]:
         """Run a padded batch: (b, l, h) states and (b, l) mask."""
         batch = rows.batch(pick.index, self.device, pick.width)
         if alter is not None:
-            batch = TokenBatch(alter(batch.ids, batch.mask == 0), batch.mask, None)
-        return self._hidden(batch), batch.mask
+            batch = replace(batch, ids=alter(batch.ids, batch.mask == 0), hidden=None)
+        return self._runner.padded(batch, self._above(batch.hidden)), batch.mask
 
-    def _hidden(self, batch: TokenBatch) -> Tensor:
-        """Run the whole model, or only the upper layers where the batch brings kept states."""
-        if batch.hidden is None:
-            return self._call(batch, self.layers)
-        # Under autocast the layers cast for themselves; on CPU the kept states are float32.
-        self._injected.hidden = batch.hidden
-        output = self._call(batch, [self._injected, *self._upper])
-        self._injected.hidden = None
-        return output
-
-    def _call(self, batch: TokenBatch, layers: list[nn.Module]) -> Tensor:
-        with self._using(layers), self.autocast():
-            output: Tensor = self.model(input_ids=batch.ids, attention_mask=batch.mask)[0]
-        return output
-
-    @property
-    def _training_dtype(self) -> torch.dtype:
-        return torch.bfloat16 if self.device.type == "cuda" else torch.float32
-
-    @contextmanager
-    def _in_bfloat16(self) -> Iterator[None]:
-        """On a GPU, run the layers in use on bfloat16 copies of their weights.
-
-        Autocast would hold everything between matrix products in float32, and moving that about
-        takes longer than the products. Gradients reach the float32 weights through the copies.
-        """
-        weights = [
-            (module, name, weight)
-            for module in (self.model.modules() if self.device.type == "cuda" else ())
-            for name, weight in module._parameters.items()
-            if weight is not None
-        ]
-        copies = _Copies.apply(*[weight for _, _, weight in weights]) if weights else ()
-        try:
-            for (module, name, _), copy in zip(weights, copies, strict=True):
-                module._parameters[name] = copy
-            yield
-        finally:
-            for module, name, weight in weights:
-                module._parameters[name] = weight
+    def _above(self, hidden: Tensor | None) -> list[nn.Module]:
+        """Return the layers that are still to run: all, or the upper ones above kept states."""
+        return self.layers if hidden is None else self._upper
 
     def autocast(self) -> torch.autocast:
         """bfloat16 on GPU, plain float32 on CPU."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
-
-    @contextmanager
-    def _using(self, layers: list[nn.Module]) -> Iterator[None]:
-        """Let the model run `layers` in place of its own list."""
-        own = getattr(self._parent, self._attribute)
-        setattr(self._parent, self._attribute, nn.ModuleList(layers))
-        try:
-            yield
-        finally:
-            setattr(self._parent, self._attribute, own)
+        return self._runner.autocast()
 
     @torch.no_grad()
     def _run_frozen(self, rows: TokenRows, out: Tensor, pooled: bool, progress: Progress) -> None:
@@ -321,7 +219,7 @@ class TransformerBackbone(nn.Module):
         try:
             for index in batches_by_length(rows.lengths, budget):
                 batch = rows.batch(index, self.device)
-                last = self._call(batch, frozen)
+                last = self._runner.padded(batch, frozen)
                 if pooled:
                     parts = [last, seen["words"]] if self.words else [last]
                     means = torch.cat([masked_mean(part, batch.mask) for part in parts], dim=-1)
@@ -372,17 +270,6 @@ class TransformerBackbone(nn.Module):
             ]
         )
 
-    @torch.no_grad()
-    def _layers_return_tuples(self) -> bool:
-        """Whether this family's layers answer with a tuple; asked by running one token."""
-        kept: list[Any] = []
-        hook = self.layers[0].register_forward_hook(lambda _m, _i, o: kept.append(o))
-        self.train(False)
-        token = torch.zeros(1, 1, dtype=torch.long, device=self.device)
-        self._call(TokenBatch(token, torch.ones_like(token), None), self.layers[:1])
-        hook.remove()
-        return isinstance(kept[0], tuple)
-
 
 def _spare_bytes(device: torch.device) -> int:
     """Memory of the device that kept states may take."""
@@ -398,30 +285,6 @@ def _fingerprint(model: nn.Module) -> str:
     """Return a hash of the weights as they were loaded, to recognise the same encoder later."""
     weights = (p.detach().numpy() for p in model.parameters())
     return content_key([model.config.model_type, *(w.tobytes() for w in weights)])  # type: ignore[union-attr,list-item]
-
-
-def _positions(model: nn.Module, otherwise: int) -> int:
-    """Return how many tokens the model can number, `otherwise` where it sets no bound."""
-    limit: int = getattr(model.config, "max_position_embeddings", otherwise)
-    return limit - _first_position(model)
-
-
-def _first_position(model: nn.Module) -> int:
-    """Return the number of the first token: RoBERTa and MPNet count from their padding index on."""
-    for name, table in model.named_modules():
-        if name.endswith("position_embeddings") and getattr(table, "padding_idx", None) is not None:
-            return int(table.padding_idx) + 1  # type: ignore[arg-type]
-    return 0
-
-
-def _find_layers(model: nn.Module) -> tuple[nn.Module, str]:
-    """Return the module that holds the list of transformer layers, and the attribute's name."""
-    count = model.config.num_hidden_layers  # type: ignore[union-attr]
-    for module in model.modules():
-        for name, child in module.named_children():
-            if isinstance(child, nn.ModuleList) and len(child) == count:
-                return module, name
-    raise UsageError(f"encoder of type '{type(model).__name__}' has no list of {count} layers")
 
 
 def _scatter(states: Tensor, mask: Tensor, rows: TokenRows, index: np.ndarray, out: Tensor) -> None:

@@ -26,6 +26,13 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+def device_title(device: torch.device) -> str:
+    """Return a device in words, for benchmark rows: a GPU by its name, a CPU by its threads."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"cpu, {torch.get_num_threads()} threads"
+
+
 def make_optimiser(
     modules: Iterable[nn.Module], lr: float, config: OptimiserConfig
 ) -> torch.optim.AdamW:
