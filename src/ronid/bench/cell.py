@@ -282,13 +282,9 @@ def _memory(device: "torch.device") -> dict[str, Any]:
 
 def _where(device: "torch.device") -> dict[str, Any]:
     """Return the machine in words and the versions of what ran on it."""
-    import torch
+    from ronid.train.optim import device_title
 
-    if device.type == "cuda":
-        title = torch.cuda.get_device_name(device)
-    else:
-        title = f"cpu, {torch.get_num_threads()} threads"
-    return {"device": title, "versions": versions()}
+    return {"device": device_title(device), "versions": versions()}
 
 
 def versions() -> dict[str, str]:

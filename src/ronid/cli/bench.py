@@ -74,6 +74,10 @@ def _finish(
     """Say how a run ended, with the exit code that goes with it."""
     total, done = len(run.plan.cells), len(left.done) + summary.scored
     if summary.interrupted:
+        from ronid.bench.runner import todo
+
+        # Counted anew: the interrupt may have come between storing a row and counting it.
+        done = len(todo(run.plan, run.out).done)
         note(f"{done} of {total} cells done; run the same command to go on")
         raise typer.Exit(130)
     if not quiet:
