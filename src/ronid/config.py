@@ -97,8 +97,8 @@ class ContrastConfig:
 
     Args:
         epochs: Passes over all rows; 0 skips the stage.
-        neighbours: Length of a neighbour list; 0 takes `neighbour_share` of the mean intent size.
-        neighbour_share: See `neighbours`.
+        neighbours: Most neighbours in a list; 0 for no limit.
+        neighbour_share: Length of a neighbour list, as a share of the mean intent size.
         refresh_epochs: Neighbour lists are made anew every so many epochs.
         temperature: Temperature of the contrast.
         batch: Anchors per step; each brings one of its neighbours.
@@ -131,12 +131,15 @@ class StartConfig:
         restarts: k-means restarts.
         breaths: Most exchanges that `breathing` tries.
         settle_iterations: E-steps, each followed by class means, before any training.
+        exchanges: Most tries to move a new intent's prototype from an idle cluster into a crowded
+            one; kept where it makes clusters tighter under the prior.
     """
 
     prototypes: Literal["kmeans", "semisup_kmeans", "breathing"] = "kmeans"
     restarts: int = 20
     breaths: int = 60
     settle_iterations: int = 0
+    exchanges: int = 0
 
 
 @dataclass(frozen=True)

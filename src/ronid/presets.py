@@ -35,9 +35,14 @@ PRESETS: dict[str, RoNIDConfig] = {
         encoder=EncoderConfig(trainable_layers=ALL_LAYERS),
         pretrain=PretrainConfig(epochs=5, cross_entropy=False),
         contrast=ContrastConfig(
-            epochs=20, lr=5e-5, labelled_batch=128, neighbour_share=0.5, token_replacement=0.25
+            epochs=20,
+            neighbours=100,
+            neighbour_share=0.5,
+            lr=5e-5,
+            labelled_batch=128,
+            token_replacement=0.25,
         ),
-        start=StartConfig(prototypes="breathing", restarts=3, settle_iterations=10),
+        start=StartConfig(prototypes="breathing", restarts=3, settle_iterations=10, exchanges=60),
         e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(
             epochs=20,
@@ -55,8 +60,10 @@ PRESETS: dict[str, RoNIDConfig] = {
         preset="fast",
         encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
         pretrain=PretrainConfig(epochs=0),
-        contrast=ContrastConfig(epochs=4, labelled_batch=128),
-        start=StartConfig(prototypes="breathing", restarts=1, breaths=8, settle_iterations=5),
+        contrast=ContrastConfig(epochs=4, neighbours=100, labelled_batch=128),
+        start=StartConfig(
+            prototypes="breathing", restarts=1, breaths=8, settle_iterations=5, exchanges=16
+        ),
         e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(epochs=5, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
     ),

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax, normalize
 
-import ronid.methods.ronid as recipe_module
+import ronid.methods.pseudo_labels as steps_module
 from ronid.assign.prior import update_prior
 from ronid.config import EncoderConfig, EStepConfig, MStepConfig, RoNIDConfig, StartConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import Rows
 from ronid.errors import ConfigError
 from ronid.losses.prototype import temperature_of
-from ronid.methods.ronid import _tempered, alternate, e_step, m_step, settle
+from ronid.methods.pseudo_labels import CANDIDATES, _proposals, e_step, exchange, settle
+from ronid.methods.ronid import _tempered, alternate, m_step
 from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
@@ -157,7 +158,7 @@ class TestSettle:
             found.append(e_step(*arguments))  # type: ignore[arg-type]
             return found[-1]
 
-        monkeypatch.setattr(recipe_module, "e_step", noted)
+        monkeypatch.setattr(steps_module, "e_step", noted)
         self.run(self.split, 50)
         changed = [int((a.labels != b.labels).sum()) for a, b in itertools.pairwise(found)]
         assert changed[-1] == 0
@@ -168,6 +169,60 @@ class TestSettle:
         state = self.run(split, 3)
         assert state.tensors["prototypes"][2].equal(self.first[2])
         assert not state.tensors["prototypes"][0].equal(self.first[0])
+
+
+class TestExchange:
+    centres = torch.eye(8)[:5]
+    points = blobs(centres, 10)
+    split = problem([0, 1, *([-1] * 48)], 5, 2)
+    config = RoNIDConfig(start=StartConfig(settle_iterations=5, exchanges=20))
+
+    def test_first_bet_halves_the_crowded_cluster_and_drops_the_idle_one(self) -> None:
+        middle = self.centres[3:].sum(dim=0)  # one prototype for the last two blobs
+        idle = self.points[2] + 0.1 * torch.eye(8)[7]  # and two for the third
+        trap = normalize(torch.stack([*self.centres[:3], middle, idle]), dim=1)
+        state = holding([0.2] * 5, trap)
+        bets = list(_proposals(self.points, state, self.split, generator()))
+        assert 1 < len(bets) <= CANDIDATES**2
+        nearest = (self.centres @ bets[0].T).argmax(dim=1)
+        assert nearest[:3].tolist() == [0, 1, 2]
+        assert sorted(nearest[3:].tolist()) == [3, 4]
+        for bet in bets:
+            torch.testing.assert_close(bet.norm(dim=1), torch.ones(5))
+        assert state.tensors["prototypes"].equal(trap)
+
+    def test_known_intents_keep_their_half(self) -> None:
+        spread = torch.cat([self.points[0::5], self.points[1::5] + self.points[0::5], torch.eye(8)])
+        points = normalize(spread, dim=1)
+        first = normalize(torch.stack([points[:20].mean(dim=0), *torch.eye(8)[5:]]), dim=1)
+        split = problem([0] * 5 + [-1] * 23, 4, 1)  # labelled ones lie in the first half
+        state = holding([0.25] * 4, first)
+        bet = next(_proposals(points, state, split, generator()))
+        labelled = points[:5].mean(dim=0)
+        gone = next(c for c in range(1, 4) if not bet[c].equal(first[c]))
+        assert labelled @ bet[0] > labelled @ bet[gone] + 0.1
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_what_is_kept_is_at_least_as_tight_under_the_prior(self, seed: int) -> None:
+        points = normalize(torch.randn(60, 3, generator=generator(seed)), dim=1)
+        first = normalize(torch.randn(8, 3, generator=generator(seed + 9)), dim=1)
+        split = problem([0, 1, *([-1] * 58)], 8, 2)
+        values = []
+        for trials in (0, 30):
+            start = StartConfig(settle_iterations=30, exchanges=trials)
+            config, state = RoNIDConfig(start=start), holding([1 / 8] * 8, first.clone())
+            settle(points, state, split, config, generator())
+            exchange(points, state, split, config, generator())
+            values.append(settle(points, state, split, config, generator()))
+        assert values[1] >= values[0] - 1e-3
+
+    def test_without_new_intents_or_trials_nothing_moves(self) -> None:
+        none = replace(self.config, start=replace(self.config.start, exchanges=0))
+        known = problem([0, 1, 2, 3, 4, *([-1] * 45)], 5, 5)
+        for config, split in ((self.config, known), (none, self.split)):
+            state = holding([0.2] * 5, self.centres.clone())
+            exchange(self.points, state, split, config, generator())
+            assert state.tensors["prototypes"].equal(self.centres)
 
 
 class TestAlternate:

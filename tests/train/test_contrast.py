@@ -59,7 +59,12 @@ def test_without_labels_only_neighbours_pull(tiny: TinyEncoder, few_utterances: 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
-    [({"neighbours": 7}, 7), ({"neighbour_share": 0.4}, 4), ({"neighbour_share": 0.0}, 1)],
+    [
+        ({"neighbours": 3}, 3),
+        ({"neighbours": 7}, 4),
+        ({"neighbour_share": 0.4}, 4),
+        ({"neighbour_share": 0.0}, 1),
+    ],
 )
 def test_length_of_the_neighbour_lists(
     tiny: TinyEncoder,

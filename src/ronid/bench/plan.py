@@ -26,7 +26,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-MLM": {"pretrain": {"epochs": 0}},
     "-Replacement": {"contrast": {"token_replacement": 0.0}, "m_step": {"token_replacement": 0.0}},
     "-Breathing": {"start": {"prototypes": "kmeans", "restarts": 20}},
-    "-Settle": {"start": {"settle_iterations": 0}},
+    "-Settle": {"start": {"settle_iterations": 0, "exchanges": 0}},
+    "-Exchange": {"start": {"exchanges": 0}},
     "-Shrunk": {"e_step": {"prior": "moving"}},
     "-Average": {"m_step": {"average": 0.0}},
 }

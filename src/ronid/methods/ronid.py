@@ -15,19 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from ronid.assign.align import match
-from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
-from ronid.assign.prior import (
-    shrunk_prior,
-    uniform_prior,
-    unlabelled_marginal,
-    update_prior,
-)
-from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
+from ronid.assign.prior import uniform_prior
 from ronid.assign.start import start_prototypes
-from ronid.config import EStepConfig, MStepConfig, RoNIDConfig
+from ronid.config import MStepConfig, RoNIDConfig
 from ronid.encode.encoder import Inputs
 from ronid.encode.rows import Pick, Rows
 from ronid.errors import ConfigError
@@ -38,6 +29,7 @@ from ronid.losses.prototype import (
     temperature_of,
     update_prototypes,
 )
+from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
 from ronid.metrics import normalised_entropy, score
 from ronid.seeds import derive
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
@@ -113,8 +105,9 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         if "prototypes" not in state.tensors:
             state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
             state.put("prior", uniform_prior(split.n_intents))
-            _estimate_prior(embeddings, state, split, config.e_step)
+            estimate_prior(embeddings, state, split, config.e_step)
             settle(embeddings, state, split, config, generator)
+            exchange(embeddings, state, split, config, generator)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
         state.put("labels", torch.from_numpy(assignment.labels))
@@ -138,104 +131,6 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         generator = _generator(encoder.device, training.seed, learn.epochs)
         settle(encoder.embed_all(rows), state, split, config, generator)
     return state
-
-
-def settle(
-    embeddings: Tensor,
-    state: StageState,
-    split: Split,
-    config: RoNIDConfig,
-    generator: torch.Generator,
-) -> None:
-    """Alternate E-step and class means while the encoder stands still.
-
-    k-means knows nothing of the class prior; this lets the transport correct its clusters before
-    any utterance is trained towards them.
-
-    Args:
-        embeddings: (n, d) unit vectors of the training rows.
-        state: Holds `prototypes` and `prior`; both are moved.
-        split: The problem.
-        config: Settings of the start and of the E-step.
-        generator: Source of randomness, used by the k-means ablation.
-    """
-    previous: IntArray | None = None
-    for _ in range(config.start.settle_iterations):
-        _estimate_prior(embeddings, state, split, config.e_step)
-        assignment = e_step(embeddings, state, split, config.e_step, generator)
-        labels = torch.from_numpy(assignment.labels).to(embeddings.device)
-        means = class_means(embeddings, labels, split.n_intents)
-        found = torch.bincount(labels, minlength=split.n_intents) > 0
-        old = state.tensors["prototypes"]
-        state.put("prototypes", torch.where(found[:, None], normalize(means, dim=-1), old))
-        state.put("prior", torch.from_numpy(assignment.prior))
-        if previous is not None and np.array_equal(previous, assignment.labels):
-            break
-        previous = assignment.labels
-
-
-def _estimate_prior(
-    embeddings: Tensor, state: StageState, split: Split, config: EStepConfig
-) -> None:
-    """Set the shrunk prior; training then keeps it: small intents would lose ever more to large."""
-    if config.prior == "shrunk":
-        predicted = nearest_centroid(embeddings, state.tensors["prototypes"])
-        known = len(split.known)
-        shrunk = shrunk_prior(predicted, split.n_intents, known, floor=config.prior_floor)
-        state.put("prior", shrunk)
-
-
-def e_step(
-    embeddings: Tensor,
-    state: StageState,
-    split: Split,
-    config: EStepConfig,
-    generator: torch.Generator,
-) -> Assignment:
-    """Return pseudo-labels of all rows and the moved class prior (Eq. 4 and 5).
-
-    Args:
-        embeddings: (n, d) unit vectors of the training rows.
-        state: Holds `prototypes` and `prior`.
-        split: The problem; labelled rows keep their intents.
-        config: Settings.
-        generator: Source of randomness, used by the k-means ablation.
-    """
-    prototypes, prior = state.tensors["prototypes"], state.tensors["prior"]
-    targets = torch.from_numpy(split.targets).to(embeddings.device)
-    # Between unit vectors the nearest prototype is the one of largest cosine: argmax P.
-    predicted = nearest_centroid(embeddings, prototypes)
-    moved = prior
-    if config.prior == "moving":
-        moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
-    if config.pseudo_labels == "kmeans":
-        return _assignment(_kmeans_labels(embeddings, prototypes, generator), targets, moved)
-    marginal, free = prior, torch.arange(len(targets), device=targets.device)
-    if config.rows == "unlabelled":
-        free = free[targets < 0]
-        given = torch.bincount(targets[targets >= 0], minlength=split.n_intents)
-        marginal = unlabelled_marginal(prior, given, len(targets))
-    if len(free) == 0:
-        return _assignment(targets, targets, moved)
-    plan = sinkhorn(
-        cosine_blocks(embeddings, prototypes, temperature=config.score_temperature, rows=free),
-        marginal,
-        eta=config.eta,
-        tolerance=config.tolerance,
-        max_iterations=config.max_iterations,
-    )
-    labels = targets.clone()
-    labels[free] = plan.labels()
-    solved = _assignment(labels, targets, moved)
-    return replace(
-        solved, iterations=plan.iterations, residual=plan.residual, converged=plan.converged
-    )
-
-
-def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:
-    """Return an E-step's outcome; the user's own intents are written over the pseudo-labels."""
-    kept = torch.where(targets >= 0, targets, labels)
-    return Assignment(kept.cpu().numpy(), prior.cpu().numpy())
 
 
 def m_step(
@@ -296,12 +191,6 @@ def _discovery(
         known=split.known,
         history=tuple(training.history),
     )
-
-
-def _kmeans_labels(embeddings: Tensor, prototypes: Tensor, generator: torch.Generator) -> Tensor:
-    """Pseudo-labels of the ablation -OT: k-means, numbered like the prototypes they match."""
-    found = kmeans(embeddings, len(prototypes), n_init=1, generator=generator)
-    return match(found.centroids, prototypes)[found.labels]
 
 
 def _generator(device: torch.device, seed: int, epoch: int) -> torch.Generator:

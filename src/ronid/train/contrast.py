@@ -72,9 +72,10 @@ def contrast(training: Training, split: Split, rows: Rows, config: ContrastConfi
 
 
 def list_length(split: Split, config: ContrastConfig) -> int:
-    """Return the length of the neighbour lists: given, or a share of the mean intent's size."""
-    wanted = config.neighbours or round(config.neighbour_share * len(split) / split.n_intents)
-    return min(max(1, wanted), len(split) - 1)
+    """Return the length of a neighbour list: a share of the mean intent's size, up to a limit."""
+    wanted = round(config.neighbour_share * len(split) / split.n_intents)
+    most = min(config.neighbours or wanted, len(split) - 1)
+    return max(1, min(wanted, most))
 
 
 def with_neighbours(anchors: IntArray, neighbours: IntArray, rng: np.random.Generator) -> IntArray:
