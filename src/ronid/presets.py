@@ -61,9 +61,7 @@ PRESETS: dict[str, RoNIDConfig] = {
         encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
         pretrain=PretrainConfig(epochs=0),
         contrast=ContrastConfig(epochs=4, neighbours=100, labelled_batch=128),
-        start=StartConfig(
-            prototypes="breathing", restarts=1, breaths=8, settle_iterations=5, exchanges=16
-        ),
+        start=StartConfig(prototypes="breathing", restarts=1, breaths=8, settle_iterations=5),
         e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(epochs=5, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
     ),
