@@ -57,7 +57,10 @@ PRODUCTS = re.compile(
     r"|flash_attention|efficient_attention"
 )
 """Operators that multiply matrices."""
-PRODUCT_KERNELS = re.compile(r"gemm|nvjet|cutlass|sdpa|flash|fmha", re.IGNORECASE)
+PRODUCT_KERNELS = re.compile(
+    r"gemm|nvjet|cutlass|sdpa|flash|fmha|^_forward$|^_backward$",  # the last two are our attention
+    re.IGNORECASE,
+)
 """The same by names of GPU kernels."""
 
 

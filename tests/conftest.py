@@ -47,6 +47,11 @@ def recipe(tiny: TinyEncoder) -> Recipe:
             "contrast": {"epochs": 4, "batch": 64},
             "m_step": {"epochs": 4, "batch": 64},
         },
+        "default": {
+            "pretrain": {"epochs": 2, "lr": 1e-3},
+            "contrast": {"epochs": 4, "batch": 64, "lr": 1e-3},
+            "m_step": {"epochs": 4, "batch": 64, "lr": 1e-3},
+        },
         "paper": {
             "pretrain": {"epochs": 3, "lr": 1e-3},
             "start": {"restarts": 3},

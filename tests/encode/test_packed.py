@@ -16,6 +16,7 @@ from ronid.encode import packed
 from ronid.encode.cache import FrozenCache
 from ronid.encode.packed import Layout
 from ronid.encode.rows import BOX_ROWS, Pick, TokenRows
+from ronid.encode.running import _Copies
 from ronid.encode.transformer import TransformerBackbone
 from toys import FAMILIES, TinyEncoder, Toy
 
@@ -315,3 +316,14 @@ def test_means_equal_a_loop_in_the_order_of_the_batch_and_ignore_filling(
     noisy = torch.where(batch.layout.valid[:, None], batch.hidden, 1e6)
     torch.testing.assert_close(batch.layout.means(noisy), expected)
     assert batch.layout.means(noisy.bfloat16()).dtype == torch.float32
+
+
+def test_copies_of_frozen_weights_ask_for_no_gradient() -> None:
+    trained = torch.randn(3, 2, requires_grad=True)
+    frozen = torch.randn(4, 2)
+    one, two = _Copies.apply(trained, frozen)
+    assert (one.dtype, two.dtype) == (torch.bfloat16, torch.bfloat16)
+    assert (one.requires_grad, two.requires_grad) == (True, False)
+    (one.float().sum() + two.float().sum()).backward()
+    assert trained.grad is not None
+    torch.testing.assert_close(trained.grad, torch.ones(3, 2))

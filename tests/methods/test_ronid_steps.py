@@ -133,8 +133,7 @@ class TestSettle:
 
     def run(self, split: Split, iterations: int) -> StageState:
         state = holding([0.2, 0.3, 0.5], self.first.clone())
-        config = RoNIDConfig(start=StartConfig(settle_iterations=iterations))
-        settle(self.points, state, split, config, generator())
+        settle(self.points, state, split, EStepConfig(), iterations)
         return state
 
     @pytest.mark.parametrize("iterations", [0, 1, 2])
@@ -146,7 +145,6 @@ class TestSettle:
             for c in range(3):
                 mean = self.points[torch.from_numpy(found.labels == c)].mean(dim=0)
                 by_hand.tensors["prototypes"][c] = mean / mean.norm()
-            by_hand.tensors["prior"] = torch.from_numpy(found.prior)
         state = self.run(self.split, iterations)
         for name in ("prototypes", "prior"):
             torch.testing.assert_close(state.tensors[name], by_hand.tensors[name])
@@ -163,6 +161,23 @@ class TestSettle:
         changed = [int((a.labels != b.labels).sum()) for a, b in itertools.pairwise(found)]
         assert changed[-1] == 0
         assert 0 not in changed[:-1]
+
+    def test_with_kmeans_labels_it_is_lloyds_iterations(self) -> None:
+        state = holding([0.8, 0.1, 0.1], self.first.clone())  # no prior is asked for
+        settle(self.points, state, self.split, EStepConfig(pseudo_labels="kmeans"), 1)
+        labels = (self.points @ self.first.T).argmax(dim=1)
+        labels[0], labels[1] = 1, 2
+        for c in range(3):
+            mean = normalize(self.points[labels == c].mean(dim=0), dim=0)
+            torch.testing.assert_close(state.tensors["prototypes"][c], mean)
+
+    def test_prior_is_estimated_only_where_asked(self) -> None:
+        config = EStepConfig(prior="shrunk")
+        for estimate in (False, True):
+            state = holding([0.2, 0.3, 0.5], self.first.clone())
+            settle(self.points, state, self.split, config, 2, estimate=estimate)
+            kept = state.tensors["prior"].tolist() == [0.2, 0.3, 0.5]
+            assert kept is not estimate
 
     def test_class_without_rows_keeps_its_prototype(self) -> None:
         split = problem([i % 2 for i in range(24)], 3, 2)  # all labelled, none of them 2
@@ -211,10 +226,27 @@ class TestExchange:
         for trials in (0, 30):
             start = StartConfig(settle_iterations=30, exchanges=trials)
             config, state = RoNIDConfig(start=start), holding([1 / 8] * 8, first.clone())
-            settle(points, state, split, config, generator())
+            settle(points, state, split, config.e_step, 30)
             exchange(points, state, split, config, generator())
-            values.append(settle(points, state, split, config, generator()))
+            values.append(settle(points, state, split, config.e_step, 30))
         assert values[1] >= values[0] - 1e-3
+
+    def test_new_prototypes_find_the_blobs(self) -> None:
+        middle = self.centres[3:].sum(dim=0)
+        trap = torch.stack([*self.centres[:2], self.points[2], self.points[7], middle])
+        state = holding([0.2] * 5, normalize(trap, dim=1))
+        exchange(self.points, state, self.split, self.config, generator())
+        nearest = (self.centres @ state.tensors["prototypes"].T).argmax(dim=1)
+        assert nearest[:2].tolist() == [0, 1]
+        assert len(nearest.unique()) == 5
+
+    def test_rows_that_are_all_alike_are_not_halved(self) -> None:
+        points = torch.cat([self.centres[:1].repeat(30, 1), self.points])
+        state = holding([0.2] * 5, self.centres.clone())
+        bets = list(_proposals(points, state, problem([-1] * 80, 5, 0), generator()))
+        assert bets
+        for bet in bets:
+            torch.testing.assert_close(bet.norm(dim=1), torch.ones(5))
 
     def test_without_new_intents_or_trials_nothing_moves(self) -> None:
         none = replace(self.config, start=replace(self.config.start, exchanges=0))
@@ -233,10 +265,11 @@ class TestAlternate:
         split, rows = problem([0, 1, *([-1] * 48)], 5, 2), training.encoder.prepare(points.numpy())
         return alternate(training, split, rows, config), training
 
+    @pytest.mark.parametrize("average", [0.0, 0.5])
     @pytest.mark.parametrize("iterations", [0, 3])
     @pytest.mark.parametrize(("sizes", "equal"), [([10] * 5, True), ([4, 30, 8, 2, 6], False)])
     def test_shrunk_prior_is_that_of_the_start(
-        self, sizes: list[int], equal: bool, iterations: int
+        self, sizes: list[int], equal: bool, iterations: int, average: float
     ) -> None:
         owners = torch.arange(5).repeat_interleave(torch.tensor(sizes))
         points = blobs(self.centres, 30)
@@ -245,7 +278,7 @@ class TestAlternate:
         config = RoNIDConfig(
             start=StartConfig("breathing", 3, settle_iterations=iterations),
             e_step=EStepConfig(prior="shrunk"),
-            m_step=MStepConfig(epochs=2, lr=0.0),
+            m_step=MStepConfig(epochs=2, lr=0.0, average=average),
         )
         state, training = self.run(points, config)
         entropies = [row["prior_entropy"] for row in training.history]

@@ -24,6 +24,11 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
         "contrast": {"epochs": 2, "batch": 16, "refresh_epochs": 2},
         "m_step": {"epochs": 2, "batch": 16},
     },
+    "default": {
+        "pretrain": {"epochs": 2},
+        "contrast": {"epochs": 2, "batch": 16, "refresh_epochs": 2},
+        "m_step": {"epochs": 2, "batch": 16},
+    },
     "fast": {"contrast": {"epochs": 2}, "m_step": {"epochs": 2, "batch": 16}},
 }
 
@@ -71,7 +76,7 @@ def split(few_utterances: Toy) -> Split:
 
 
 @pytest.mark.parametrize("masked_lm", [False, True])
-@pytest.mark.parametrize("name", ["paper", "fast"])
+@pytest.mark.parametrize("name", list(RECIPES))
 def test_fit_killed_in_every_epoch_ends_as_if_it_had_not_been(
     recipe: Recipe, tiny: TinyEncoder, split: Split, tmp_path: Path, name: str, masked_lm: bool
 ) -> None:

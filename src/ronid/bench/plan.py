@@ -21,14 +21,16 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-OT": {"e_step": {"pseudo_labels": "kmeans"}},
     "-Intra": {"m_step": {"intra": False}},
     "-Inter": {"m_step": {"inter": False}},
-    # What the preset `default` adds to the paper, left out one by one.
+    # What the preset `default` adds to the paper or changes of it, one by one.
     "-Contrast": {"contrast": {"epochs": 0}},
     "-MLM": {"pretrain": {"epochs": 0}},
+    "+CE": {"pretrain": {"cross_entropy": True}},
     "-Replacement": {"contrast": {"token_replacement": 0.0}, "m_step": {"token_replacement": 0.0}},
     "-Breathing": {"start": {"prototypes": "kmeans", "restarts": 20}},
     "-Settle": {"start": {"settle_iterations": 0, "exchanges": 0}},
     "-Exchange": {"start": {"exchanges": 0}},
     "-Shrunk": {"e_step": {"prior": "moving"}},
+    "-Certainty": {"m_step": {"certainty": 0.0}},
     "-Average": {"m_step": {"average": 0.0}},
 }
 SCORED_ON = ("test", "dev")

@@ -12,8 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-WIDEST = 128
-"""Utterances of more tokens do not fit."""
+from ronid.encode.packed import KERNEL
 
 GROUPS = 64
 """Programs per head that share the gradient of the bias."""
@@ -125,16 +124,19 @@ class Attention(torch.autograd.Function):
         q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
         out = torch.zeros_like(q)  # filling belongs to no utterance
         logsum = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
-        # Drawn on the device: a recorded step must draw anew at every replay.
-        seed = torch.randint(2**31 - 1, (1,), dtype=torch.int32, device=q.device)
+        seed = torch.zeros(1, dtype=torch.int32, device=q.device)
+        if dropout:  # drawn on the device: a recorded step must draw anew at every replay
+            seed.random_()
         table = out if bias is None else bias.contiguous()
-        span = WIDEST if bias is None else bias.shape[-1]
+        span = KERNEL if bias is None else bias.shape[-1]
         ctx.save_for_backward(q, k, v, table, out, logsum, bounds, seed)
         ctx.terms = boxes, dropout, scale, span, bias is not None
-        for first, rows, constants in _launches(q, boxes, bias is not None):
-            _forward[rows, q.shape[1]](
-                q, k, v, table, out, logsum, bounds, seed, first, scale, dropout, span, **constants
-            )
+        with torch.cuda.device_of(q):
+            for first, rows, constants in _launches(q, boxes, bias is not None):
+                _forward[rows, q.shape[1]](
+                    q, k, v, table, out, logsum, bounds, seed, first, scale, dropout, span,
+                    **constants,
+                )  # fmt: skip
         return out
 
     @staticmethod
@@ -146,12 +148,13 @@ class Attention(torch.autograd.Function):
         given = gradient.contiguous()
         grads = [torch.zeros_like(q) for _ in range(3)]
         parts = [torch.zeros(GROUPS, *table.shape, device=q.device) for _ in boxes if biased]
-        for box, (first, rows, constants) in enumerate(_launches(q, boxes, biased)):
-            part = parts[box] if biased else q
-            programs = min(GROUPS, rows) if biased else rows
-            _backward[programs, q.shape[1]](
-                *saved, first, scale, dropout, span, given, *grads, part, rows, **constants
-            )
+        with torch.cuda.device_of(q):
+            for box, (first, rows, constants) in enumerate(_launches(q, boxes, biased)):
+                part = parts[box] if biased else q
+                programs = min(GROUPS, rows) if biased else rows
+                _backward[programs, q.shape[1]](
+                    *saved, first, scale, dropout, span, given, *grads, part, rows, **constants
+                )
         d_bias = torch.cat(parts).sum(0).to(table.dtype) if biased else None
         return *grads, d_bias, None, None, None, None
 

@@ -155,22 +155,24 @@ def _kernel_for(tokens: Tensor, layout: Layout, *, biased: bool) -> Callable[...
     if not tokens.is_cuda or tokens.dtype != torch.bfloat16 or width not in {16, 32, 64, 128}:
         return None
     tiles = {1 << max(4, (box - 1).bit_length()) for _, box in layout.boxes}
-    built = [_kernel(heads, width, tile, biased) for tile in tiles]
+    built = [_kernel(heads, width, tile, biased, tokens.device) for tile in tiles]
     return None if None in built else built[0]
 
 
 @cache
-def _kernel(heads: int, width: int, tile: int, biased: bool) -> Callable[..., Tensor] | None:
+def _kernel(  # noqa: PLR0917 - what decides which code is built
+    heads: int, width: int, tile: int, biased: bool, device: torch.device
+) -> Callable[..., Tensor] | None:
     """Build the kernel for utterances of up to `tile` tokens; None where that cannot be."""
     if tile > KERNEL:
         return None
-    tokens = torch.zeros(1, heads, width, dtype=torch.bfloat16, device="cuda", requires_grad=True)
-    bounds = torch.tensor([0, 1], dtype=torch.int32, device="cuda")
-    table = torch.zeros(heads, tile, tile, dtype=torch.bfloat16, device="cuda") if biased else None
+    tokens = torch.zeros(1, heads, width, dtype=torch.bfloat16, device=device, requires_grad=True)
+    bounds = torch.tensor([0, 1], dtype=torch.int32, device=device)
+    table = torch.zeros(heads, tile, tile, dtype=torch.bfloat16, device=device) if biased else None
     try:
         from ronid.encode.kernels import Attention
 
-        with torch.enable_grad(), torch.random.fork_rng(devices=[torch.cuda.current_device()]):
+        with torch.enable_grad(), torch.random.fork_rng(devices=[device]):
             out = Attention.apply(tokens, tokens, tokens, table, bounds, ((1, tile),), 0.0, 1.0)
             out.sum().backward()
     except ImportError:

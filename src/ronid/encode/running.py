@@ -139,6 +139,8 @@ class _Copies(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         copies = [torch.empty_like(weight, dtype=torch.bfloat16) for weight in weights]
         torch._foreach_copy_(copies, weights)
+        needed = zip(copies, ctx.needs_input_grad, strict=True)
+        ctx.mark_non_differentiable(*[copy for copy, need in needed if not need])  # frozen ones
         return tuple(copies)
 
     @staticmethod

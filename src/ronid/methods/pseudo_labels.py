@@ -6,7 +6,6 @@ Here a `state` holds `prototypes`, (k, d) unit vectors, and `prior`, (k,) shares
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -18,7 +17,7 @@ from ronid.assign.prior import shrunk_prior, unlabelled_marginal, update_prior
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.config import EStepConfig, RoNIDConfig
 from ronid.train.state import StageState
-from ronid.types import Assignment, IntArray, Split
+from ronid.types import Assignment, Split
 
 CANDIDATES = 3
 """Crowded clusters, and idle new ones, that an exchange considers."""
@@ -31,41 +30,54 @@ def settle(
     embeddings: Tensor,
     state: StageState,
     split: Split,
-    config: RoNIDConfig,
-    generator: torch.Generator,
+    config: EStepConfig,
+    iterations: int,
+    *,
+    estimate: bool = False,
 ) -> float:
-    """Alternate E-step and class means while the encoder stands still.
+    """Alternate pseudo-labels and class means while the encoder stands still.
 
     k-means knows nothing of the class prior; this lets the transport correct its clusters before
-    any utterance is trained towards them.
+    any utterance is trained towards them. Where k-means takes the place of transport, these are
+    its own iterations.
 
     Args:
         embeddings: (n, d) unit vectors of the training rows.
-        state: Holds `prototypes` and `prior`; both are moved.
+        state: Holds `prototypes`, which are moved, and `prior`.
         split: The problem.
-        config: Settings of the start and of the E-step.
-        generator: Source of randomness, used by the k-means ablation.
+        config: Settings of the E-step.
+        iterations: Most iterations; it ends when no label changes.
+        estimate: Whether a shrunk prior is estimated anew in every iteration.
 
     Returns:
         Mean cosine between an utterance and the prototype of its pseudo-label; 0 if nothing was
         done.
     """
-    previous: IntArray | None = None
+    previous: Tensor | None = None
     tightness = 0.0
-    for _ in range(config.start.settle_iterations):
-        estimate_prior(embeddings, state, split, config.e_step)
-        assignment = e_step(embeddings, state, split, config.e_step, generator)
-        labels = torch.from_numpy(assignment.labels).to(embeddings.device)
+    for _ in range(iterations):
+        if estimate:
+            estimate_prior(embeddings, state, split, config)
+        labels = _labels(embeddings, state, split, config)
         means = class_means(embeddings, labels, split.n_intents)
         found = torch.bincount(labels, minlength=split.n_intents) > 0
         old = state.tensors["prototypes"]
         state.put("prototypes", torch.where(found[:, None], normalize(means, dim=-1), old))
-        state.put("prior", torch.from_numpy(assignment.prior))
         tightness = float((embeddings * state.tensors["prototypes"][labels]).sum(dim=1).mean())
-        if previous is not None and np.array_equal(previous, assignment.labels):
+        if previous is not None and previous.equal(labels):
             break
-        previous = assignment.labels
+        previous = labels
     return tightness
+
+
+def _labels(embeddings: Tensor, state: StageState, split: Split, config: EStepConfig) -> Tensor:
+    """Return the (n,) labels of an iteration of `settle`; given ones are kept."""
+    if config.pseudo_labels == "kmeans":
+        targets = torch.from_numpy(split.targets).to(embeddings.device)
+        nearest = nearest_centroid(embeddings, state.tensors["prototypes"])
+        return torch.where(targets >= 0, targets, nearest)
+    found = e_step(embeddings, state, split, config, torch.Generator(embeddings.device))
+    return torch.from_numpy(found.labels).to(embeddings.device)
 
 
 def exchange(
@@ -84,30 +96,29 @@ def exchange(
 
     Args:
         embeddings: (n, d) unit vectors of the training rows.
-        state: Holds `prototypes` and `prior`; both are moved.
+        state: Holds `prototypes`, which are moved, and `prior`.
         split: The problem.
         config: Settings of the start and of the E-step.
         generator: Source of randomness.
     """
-    trials = config.start.exchanges
-    if not trials or split.n_intents == len(split.known):
+    trials, rule = config.start.exchanges, config.e_step
+    if not trials or split.n_intents == len(split.known) or rule.pseudo_labels == "kmeans":
         return
-    brief = replace(config, start=replace(config.start, settle_iterations=BRIEF))
-    best = settle(embeddings, state, split, brief, generator)
+    best = settle(embeddings, state, split, rule, BRIEF)
     proposals = _proposals(embeddings, state, split, generator)
     for _ in range(trials):
         prototypes = next(proposals, None)
         if prototypes is None:
             break
-        tried = {"prototypes": prototypes, "prior": state.tensors["prior"].clone()}
+        tried = {"prototypes": prototypes, "prior": state.tensors["prior"]}
         trial = StageState(state.encoder, tensors=tried)
-        tightness = settle(embeddings, trial, split, brief, generator)
+        tightness = settle(embeddings, trial, split, rule, BRIEF)
         if tightness > best + 1e-5:
             best = tightness
             state.put("prototypes", trial.tensors["prototypes"])
-            state.put("prior", trial.tensors["prior"])
             proposals = _proposals(embeddings, state, split, generator)
-    settle(embeddings, state, split, config, generator)
+    iterations = max(BRIEF, config.start.settle_iterations)
+    settle(embeddings, state, split, rule, iterations, estimate=True)
 
 
 def _proposals(
@@ -123,8 +134,9 @@ def _proposals(
     targets = torch.from_numpy(split.targets).to(embeddings.device)
     stay, leave = halves(embeddings, targets, prototypes, labels, generator=generator)
     pairs = [(i + j, wide, spare) for i, wide in enumerate(crowded) for j, spare in enumerate(idle)]
+    whole = (stay.norm(dim=1) > 0) & (leave.norm(dim=1) > 0)  # not so where all rows are one
     for _, wide, spare in sorted(pairs):
-        if wide != spare:
+        if wide != spare and whole[wide]:
             moved = prototypes.clone()
             moved[wide], moved[spare] = normalize(stay[wide], dim=0), normalize(leave[wide], dim=0)
             yield moved

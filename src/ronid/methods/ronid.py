@@ -106,7 +106,8 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
             state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
             state.put("prior", uniform_prior(split.n_intents))
             estimate_prior(embeddings, state, split, config.e_step)
-            settle(embeddings, state, split, config, generator)
+            iterations = config.start.settle_iterations
+            settle(embeddings, state, split, config.e_step, iterations, estimate=True)
             exchange(embeddings, state, split, config, generator)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
@@ -128,8 +129,8 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
     if not learn.epochs:  # then the first prototypes are the answer
         before_epoch(0)
     elif learn.average:  # the prototypes followed other weights than those that are kept
-        generator = _generator(encoder.device, training.seed, learn.epochs)
-        settle(encoder.embed_all(rows), state, split, config, generator)
+        iterations = max(1, config.start.settle_iterations)
+        settle(encoder.embed_all(rows), state, split, config.e_step, iterations)
     return state
 
 

@@ -72,7 +72,8 @@ def run_epochs(
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)
     done = bool(state.scalars.get("stopped", False))
-    average = _Average(state, stage.average) if stage.average else None
+    steps = stage.epochs * stage.steps
+    average = _Average(state, stage.average, steps) if stage.average else None
     stepper = Stepper(
         step,
         optimiser,
@@ -109,11 +110,13 @@ class _Average:
     Args:
         state: Whose weights.
         decay: Share of the old average that a step keeps.
+        steps: Steps of the stage; over few of them less is kept, or the average would hardly leave
+            the weights that the stage began with.
     """
 
-    def __init__(self, state: StageState, decay: float) -> None:
+    def __init__(self, state: StageState, decay: float, steps: int) -> None:
         self.weights = list(state.weights().values())
-        self.decay = decay
+        self.decay = min(decay, max(0.0, 1 - 5 / steps))
         self.means: list[Tensor] = []
         for name, weight in state.weights().items():
             key = f"average/{name}"
