@@ -70,7 +70,19 @@ def main_table() -> str:
     return to_markdown(make_table(rows, by=("preset", "encoder"), measures=measures, beside="own"))
 
 
-TABLES = {"core": core_table, "estep": estep_table, "main": main_table}
+def speed_table() -> str:
+    """Seconds of an EM epoch, ours and that of published repositories, one row per measurement."""
+    head = "| dataset | rows | encoder | device | published loop | ours | ratio | matrix products |"
+    lines = [head, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |"]
+    for row in read_rows("training_speed.jsonl"):
+        lead = [DATASETS[row["dataset"]], f"{row['rows']:,}", row["encoder"], row["device"]]
+        epochs = [f"{row[loop]['epoch_s']:.2f} s" for loop in ("published", "ours")]
+        shares = [f"{row['ratio']:.1f}", f"{100 * row['matmul_share']:.0f}%"]
+        lines.append(f"| {' | '.join([*lead, *epochs, *shares])} |")
+    return "\n".join(lines)
+
+
+TABLES = {"core": core_table, "estep": estep_table, "main": main_table, "speed": speed_table}
 
 
 def filled(text: str) -> str:
