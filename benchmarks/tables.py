@@ -66,8 +66,7 @@ def main_table() -> str:
     """Mean and deviation over seeds of every stored run of the harness, published figures below."""
     files = [RESULTS / f"{name}.jsonl" for name in HARNESS]
     rows = read_all([file for file in files if file.exists()])
-    measures = ("nmi", "ari", "acc", "known_acc", "novel_acc")
-    return to_markdown(make_table(rows, by=("preset", "encoder"), measures=measures, beside="own"))
+    return to_markdown(make_table(rows, by=("preset", "encoder"), measures=MEASURES, beside="own"))
 
 
 def speed_table() -> str:

@@ -20,6 +20,7 @@ from ronid.assign.kmeans import (
     BLOCK_ROWS,
     KMeansResult,
     best_of,
+    class_sums,
     distances,
     kmeans,
 )
@@ -208,10 +209,9 @@ def _halve(lloyd: _Lloyd, found: KMeansResult, generator: torch.Generator) -> _H
     points, labels, k = lloyd.points, found.labels, len(found.centroids)
     side = _side(lloyd, found, generator)
     for _ in range(BRIEF):
-        half = 2 * labels + side  # (n,)
-        sums = points.new_zeros(2 * k, points.shape[1]).index_add_(0, half, points)
-        counts = torch.bincount(half, minlength=2 * k).clamp(min=1)
-        centres = (sums / counts[:, None]).view(k, 2, -1)
+        # Not class_means: that copies the points to leave some of them out.
+        sums, counts = class_sums(points, 2 * labels + side, 2 * k)
+        centres = (sums / counts.clamp(min=1)[:, None]).view(k, 2, -1)
         gaps = torch.stack([_gaps(lloyd, centres[:, i], labels) for i in (0, 1)], dim=1)  # (n, 2)
         side = gaps.argmin(dim=1)
     gained = _gaps(lloyd, found.centroids, labels) - gaps.amin(dim=1)

@@ -260,19 +260,19 @@ def class_means(points: Tensor, labels: Tensor, k: int) -> Tensor:
         (k, d) means.
     """
     kept = labels >= 0
-    sums, counts = _sums(points[kept], labels[kept], k)
+    sums, counts = class_sums(points[kept], labels[kept], k)
     return sums / counts.clamp(min=1)[:, None]
 
 
-def _sums(points: Tensor, labels: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Per class, the sum (k, d) and the number (k,) of its points."""
+def class_sums(points: Tensor, labels: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Sum (k, d) and number (k,) of the points of each class; every point has one."""
     sums = points.new_zeros(k, points.shape[1]).index_add_(0, labels, points)
     return sums, torch.bincount(labels, minlength=k)
 
 
 def _means(points: Tensor, labels: Tensor, centroids: Tensor, given: Tensor | None) -> Tensor:
     """New centroids; an empty cluster restarts at one of the free points farthest from theirs."""
-    sums, counts = _sums(points, labels, len(centroids))
+    sums, counts = class_sums(points, labels, len(centroids))
     means = sums / counts.clamp(min=1)[:, None]
     empty = (counts == 0).nonzero()[:, 0]
     if len(empty):

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ronid.encode.packed import KERNEL
+from ronid.encode.packed import KERNEL, tile_of
 
 GROUPS = 64
 """Programs per head that share the gradient of the bias."""
@@ -165,7 +165,7 @@ def _launches(
     """Return first row, number of rows and constants of the kernel for each box."""
     launches, first = [], 0
     for rows, width in boxes:
-        tile = max(16, triton.next_power_of_2(width))
+        tile = tile_of(width)
         constants = {"HEADS": q.shape[1], "D": q.shape[2], "W": tile, "BIASED": biased}
         # One stage: there is nothing to prefetch, and a second would not fit beside wide tiles.
         constants |= {"num_warps": min(8, max(1, tile * tile // 1024)), "num_stages": 1}

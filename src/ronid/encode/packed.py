@@ -154,9 +154,14 @@ def _kernel_for(tokens: Tensor, layout: Layout, *, biased: bool) -> Callable[...
     _, heads, width = tokens.shape
     if not tokens.is_cuda or tokens.dtype != torch.bfloat16 or width not in {16, 32, 64, 128}:
         return None
-    tiles = {1 << max(4, (box - 1).bit_length()) for _, box in layout.boxes}
+    tiles = {tile_of(box) for _, box in layout.boxes}
     built = [_kernel(heads, width, tile, biased, tokens.device) for tile in tiles]
     return None if None in built else built[0]
+
+
+def tile_of(width: int) -> int:
+    """Return the tokens that the kernel holds for utterances of up to `width`: a power of two."""
+    return 1 << max(4, (width - 1).bit_length())
 
 
 @cache

@@ -171,10 +171,10 @@ def e_step(
     """
     prototypes, prior = state.tensors["prototypes"], state.tensors["prior"]
     targets = torch.from_numpy(split.targets).to(embeddings.device)
-    # Between unit vectors the nearest prototype is the one of largest cosine: argmax P.
-    predicted = nearest_centroid(embeddings, prototypes)
     moved = prior
     if config.prior == "moving":
+        # Between unit vectors the nearest prototype is the one of largest cosine: argmax P.
+        predicted = nearest_centroid(embeddings, prototypes)
         moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
     if config.pseudo_labels == "kmeans":
         return _assignment(_kmeans_labels(embeddings, prototypes, generator), targets, moved)
