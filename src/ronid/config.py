@@ -47,11 +47,21 @@ class OptimiserConfig:
     """AdamW with linear warm-up and linear decay, shared by every stage.
 
     The paper gives AdamW and the learning rate of the EM loop; the rest is the family's habit.
+
+    Args:
+        weight_decay: Decay of weights; biases and norms have none.
+        warmup_share: Share of a stage's steps in which the learning rate rises.
+        clip_norm: Longest gradient.
+        lr_for_size: Layers times width of the encoder that the learning rates are meant for. A
+            step of AdamW moves every weight by the learning rate, and so the output in proportion
+            to both; an encoder n times as large gets an n-th of the rates, a smaller one no more
+            than they are. 0: rates as they are.
     """
 
     weight_decay: float = 0.01
     warmup_share: float = 0.1
     clip_norm: float = 1.0
+    lr_for_size: int = 0
 
 
 @dataclass(frozen=True)

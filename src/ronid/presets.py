@@ -9,6 +9,7 @@ from ronid.config import (
     EncoderConfig,
     EStepConfig,
     MStepConfig,
+    OptimiserConfig,
     PretrainConfig,
     RoNIDConfig,
     StartConfig,
@@ -33,10 +34,11 @@ PRESETS: dict[str, RoNIDConfig] = {
     "default": RoNIDConfig(
         preset="default",
         encoder=EncoderConfig(trainable_layers=ALL_LAYERS),
+        optimiser=OptimiserConfig(lr_for_size=6 * 384),  # the embedded encoder's
         pretrain=PretrainConfig(epochs=5, cross_entropy=False),
         contrast=ContrastConfig(
             epochs=20,
-            neighbours=100,
+            neighbours=40,
             neighbour_share=0.5,
             lr=5e-5,
             labelled_batch=128,

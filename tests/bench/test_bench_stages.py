@@ -60,9 +60,9 @@ class TestRuns:
         plan = plan_of(encoder, variants=["", *VARIANTS])
         bench = Bench(plan, "cpu")
         shared = [run_cell(bench, cell).row for cell in plan.cells]
-        # Once for all; then for -MLM, +CE and -Replacement.
+        # Once for all; then for -MLM, +CE, -Replacement and -Size.
         once = ["pretrain", "contrast"]
-        assert trained == [*once, "contrast", *once, "contrast"]
+        assert trained == [*once, "contrast", *once, "contrast", *once]
         for cell, row in zip(plan.cells, shared, strict=True):
             alone = run_cell(Bench(plan, "cpu"), cell).row
             assert alone["shared_s"] == 0.0
@@ -174,7 +174,7 @@ class TestWhatFits:
         saved(shared, cells[""], "pretrain", "contrast")
         expected = dict.fromkeys(cells, ["pretrain", "contrast"])
         expected |= {"-Contrast": ["pretrain"], "-Replacement": ["pretrain"]}
-        expected |= {"-MLM": [], "+CE": []}
+        expected |= {"-MLM": [], "+CE": [], "-Size": []}
         assert {name: found(shared, cell) for name, cell in cells.items()} == expected
 
     @pytest.mark.parametrize("section", ["encoder", "optimiser", "pretrain"])

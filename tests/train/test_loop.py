@@ -239,3 +239,25 @@ class TestAverage:
     def test_few_steps_leave_the_first_weights_all_the_same(self, training: Training) -> None:
         seen, kept = self.drift(training, epochs=4, average=0.999)
         assert ((kept - seen[0]) / (seen[-1] - seen[0]) > 0.5).all()
+
+    def test_a_stage_of_no_epochs_has_nothing_to_average(self, training: Training) -> None:
+        before = weight_of(training).detach().clone()
+        stage = Stage("em", ROWS, 0, 3, 0.1, average=0.9)
+        run_epochs(training, stage, StageState(training.encoder), lambda _: iter(()), lambda _: {})
+        assert weight_of(training).equal(before)
+
+
+def test_a_stage_trains_at_the_rate_that_suits_the_encoders_size(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(training.encoder), "size", 40)
+    training.optimiser = OptimiserConfig(warmup_share=0.0, lr_for_size=10, weight_decay=0.0)
+    before = weight_of(training).detach().clone()
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        return {"loss": weight_of(training).sum()}
+
+    stage = Stage("em", ROWS, 1, 1, 0.1)
+    run_epochs(training, stage, StageState(training.encoder), lambda _: single_rows(1), step)
+    # The first step of AdamW moves a weight by the learning rate.
+    torch.testing.assert_close(before - weight_of(training), torch.full_like(before, 0.1 / 4))

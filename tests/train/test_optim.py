@@ -8,7 +8,13 @@ from torch import nn
 
 from ronid.config import OptimiserConfig
 from ronid.errors import UsageError
-from ronid.train.optim import choose_device, device_title, linear_factor, make_optimiser
+from ronid.train.optim import (
+    choose_device,
+    device_title,
+    linear_factor,
+    make_optimiser,
+    peak_rate,
+)
 
 
 def test_golden_schedule() -> None:
@@ -65,3 +71,17 @@ def test_devices_are_told_by_name_or_threads(monkeypatch: pytest.MonkeyPatch) ->
 def test_gpu_without_a_gpu_is_refused() -> None:
     with pytest.raises(UsageError, match="no GPU is usable here; use cpu"):
         choose_device("cuda")
+
+
+class TestPeakRate:
+    def test_twice_the_layers_and_twice_the_width_give_a_quarter(self) -> None:
+        config = OptimiserConfig(lr_for_size=6 * 384)
+        assert peak_rate(4e-5, 12 * 768, config) == pytest.approx(1e-5)
+        assert peak_rate(4e-5, 6 * 384, config) == 4e-5
+
+    def test_a_small_encoder_gets_no_more_than_is_written(self) -> None:
+        assert peak_rate(4e-5, 2 * 128, OptimiserConfig(lr_for_size=6 * 384)) == 4e-5
+
+    @pytest.mark.parametrize(("meant", "size"), [(0, 9216), (2304, 0)])
+    def test_rates_stay_where_no_size_is_named_or_none_there(self, meant: int, size: int) -> None:
+        assert peak_rate(1e-3, size, OptimiserConfig(lr_for_size=meant)) == 1e-3

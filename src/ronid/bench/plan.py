@@ -32,6 +32,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-Shrunk": {"e_step": {"prior": "moving"}},
     "-Certainty": {"m_step": {"certainty": 0.0}},
     "-Average": {"m_step": {"average": 0.0}},
+    "-Size": {"optimiser": {"lr_for_size": 0}},
 }
 SCORED_ON = ("test", "dev")
 KEEP = ("history", "map")

@@ -35,6 +35,7 @@ class VectorBackbone(nn.Module):
 
     name = "given embeddings"
     trainable_layers = 0
+    layers = ()
 
     def __init__(self, dim: int, device: torch.device) -> None:
         super().__init__()
@@ -131,6 +132,11 @@ class Encoder(nn.Module):
     def dim(self) -> int:
         """Width of the vectors."""
         return self.backbone.dim
+
+    @property
+    def size(self) -> int:
+        """Layers times width; 0 for given embeddings."""
+        return len(self.backbone.layers) * self.backbone.dim
 
     def prepare(self, inputs: Inputs, progress: Progress | None = None) -> Rows:
         """Make utterances ready: tokenised, frozen layers run (or taken from the cache).

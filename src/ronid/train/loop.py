@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError
 from ronid.seeds import derive
-from ronid.train.optim import linear_factor, make_optimiser, set_rate
+from ronid.train.optim import linear_factor, make_optimiser, peak_rate, set_rate
 from ronid.train.state import StageState, Training
 from ronid.train.step import Step, Stepper, own_stream
 from ronid.train.stopping import AllEpochs, Stopper
@@ -67,13 +67,14 @@ def run_epochs(
         after_epoch: Runs after the last step; returns figures.
     """
     modules = [state.encoder, *state.heads.values()]
+    stage = replace(stage, lr=peak_rate(stage.lr, state.encoder.size, training.optimiser))
     optimiser = make_optimiser(modules, stage.lr, training.optimiser)
     first = training.begin(stage.name, state, optimiser)
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)
     done = bool(state.scalars.get("stopped", False))
     steps = stage.epochs * stage.steps
-    average = _Average(state, stage.average, steps) if stage.average else None
+    average = _Average(state, stage.average, steps) if stage.average and steps else None
     stepper = Stepper(
         step,
         optimiser,

@@ -71,6 +71,13 @@ def _device_of(*groups: dict[int, nn.Parameter]) -> torch.device:
     return next(p.device for group in groups for p in group.values())
 
 
+def peak_rate(lr: float, size: int, config: OptimiserConfig) -> float:
+    """Return the learning rate `lr` as it suits an encoder of `size`, layers times width."""
+    if not config.lr_for_size or not size:
+        return lr
+    return lr * min(1.0, config.lr_for_size / size)
+
+
 def linear_factor(step: int, total: int, warmup_share: float) -> float:
     """Return the factor of the learning rate at `step`: up over the warm-up, then down to 0."""
     warmup = max(1, round(total * warmup_share))
