@@ -105,7 +105,7 @@ def test_held_out_labels_and_their_confidence_are_given_back(
 
 def test_embeddings_are_refused_where_layers_are_trained(recipe: Recipe) -> None:
     vectors = np.random.default_rng(0).normal(size=(20, 4))
-    with pytest.raises(UsageError, match="use preset 'fast', or give texts"):
+    with pytest.raises(UsageError, match="use preset 'fast' of RoNID.* or give texts"):
         discover(corpus_from(None, embeddings=vectors), 3, recipe("paper"), device="cpu")
 
 

@@ -14,8 +14,9 @@ from ronid.config import EncoderConfig, PretrainConfig, to_dict, to_toml, update
 from ronid.data.corpus import corpus_from
 from ronid.encode.encoder import build_encoder
 from ronid.errors import ConfigError
+from ronid.methods import from_toml
 from ronid.pipeline import discover
-from ronid.presets import AUTO, PRESETS, WITHOUT_GPU, from_toml, preset
+from ronid.presets import AUTO, PRESETS, WITHOUT_GPU, preset
 from ronid.train.state import Training
 from ronid.train.stopping import AllEpochs
 from ronid.types import Split
@@ -84,33 +85,19 @@ def toml(tmp_path: Path) -> Any:
 
 class TestFromToml:
     @pytest.mark.parametrize("name", list(PRESETS))
-    @pytest.mark.parametrize("base", [None, *PRESETS])
-    def test_every_preset_survives_the_round_trip(
-        self, toml: Any, name: str, base: str | None
-    ) -> None:
+    def test_every_preset_survives_the_round_trip(self, toml: Any, name: str) -> None:
         path = toml(to_toml({"format_version": 1, **to_dict(PRESETS[name])}))
-        assert from_toml(path, None if base is None else PRESETS[base]) == PRESETS[name]
+        assert from_toml(path) == PRESETS[name]
 
     @pytest.mark.parametrize("name", list(PRESETS))
-    def test_a_named_preset_is_the_start_whatever_the_base(self, toml: Any, name: str) -> None:
+    def test_a_named_preset_is_the_start(self, toml: Any, name: str) -> None:
         path = toml(f'preset = "{name}"\n[m_step]\nalpha = 0.25\n')
-        expected = updated(PRESETS[name], {"m_step": {"alpha": 0.25}})
-        assert from_toml(path) == expected
-        assert from_toml(path, PRESETS["paper"]) == expected
+        assert from_toml(path) == updated(PRESETS[name], {"m_step": {"alpha": 0.25}})
 
-    @pytest.mark.parametrize("head", ["", 'preset = "auto"\n'])
-    def test_without_a_name_or_with_auto_the_base_is_the_start(self, toml: Any, head: str) -> None:
+    @pytest.mark.parametrize("head", ["", 'preset = "auto"\n', 'method = "ronid"\n'])
+    def test_without_a_name_or_with_auto_fast_is_the_start(self, toml: Any, head: str) -> None:
         path = toml(f"{head}[m_step]\nalpha = 0.25\n")
-        change = {"m_step": {"alpha": 0.25}}
-        assert from_toml(path) == updated(PRESETS["fast"], change)
-        for base in PRESETS.values():
-            assert from_toml(path, base) == updated(base, change)
-            assert from_toml(path, base).preset == base.preset
-
-    def test_a_base_with_changes_keeps_them(self, toml: Any) -> None:
-        base = updated(PRESETS["default"], {"e_step": {"eta": 0.2}})
-        found = from_toml(toml("[m_step]\nepochs = 3\n"), base)
-        assert (found.e_step.eta, found.m_step.epochs) == (0.2, 3)
+        assert from_toml(path) == updated(PRESETS["fast"], {"m_step": {"alpha": 0.25}})
 
     @pytest.mark.parametrize("name", ['"slow"', "3", '"Auto"'])
     def test_unknown_preset_in_a_file_is_refused(self, toml: Any, name: str) -> None:

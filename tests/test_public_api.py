@@ -29,6 +29,7 @@ def test_public_names() -> None:
         "Corpus",
         "Discovery",
         "Intent",
+        "IntentDiscovery",
         "RoNID",
         "Scores",
         "Split",

@@ -14,7 +14,7 @@ from ronid.version import __version__
 
 if TYPE_CHECKING:
     from ronid.data.readers import load as load_corpus
-    from ronid.estimator import RoNID
+    from ronid.estimator import IntentDiscovery, RoNID
     from ronid.metrics import score
     from ronid.pipeline import discover
     from ronid.types import Corpus, Discovery, Intent, Scores, Split
@@ -23,6 +23,7 @@ _WHERE = {
     "Corpus": "ronid.types",
     "Discovery": "ronid.types",
     "Intent": "ronid.types",
+    "IntentDiscovery": "ronid.estimator",
     "RoNID": "ronid.estimator",
     "Scores": "ronid.types",
     "Split": "ronid.types",
@@ -35,6 +36,7 @@ __all__ = [
     "Corpus",
     "Discovery",
     "Intent",
+    "IntentDiscovery",
     "RoNID",
     "Scores",
     "Split",

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from ronid.errors import ConfigError
 
@@ -32,6 +32,10 @@ class EncoderConfig:
             vectors below the first layer: which words occur, which the upper layers blur. Only
             with a frozen encoder.
         max_length_tokens: Longer utterances are cut (with a warning that counts them).
+        head: Layers between the pooled vector and the features that are clustered: a dense layer
+            with `tanh` or without (`linear`), the same followed by one output per intent
+            (`tanh_logits`, `relu_logits`), the `code` of an autoencoder, or `none`.
+        normalise: Whether features are brought to length 1.
     """
 
     name: str = DEFAULT_ENCODER
@@ -40,6 +44,8 @@ class EncoderConfig:
     adapter_dropout: float = 0.1
     adapter_reads_words: bool = False
     max_length_tokens: int = 128
+    head: Literal["none", "tanh", "linear", "tanh_logits", "relu_logits", "code"] = "none"
+    normalise: bool = True
 
 
 @dataclass(frozen=True)
@@ -232,6 +238,7 @@ class MStepConfig:
 class RoNIDConfig:
     """The whole recipe; `ronid.presets` holds the named ones."""
 
+    method: str = "ronid"
     preset: str = "paper"
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
@@ -240,6 +247,35 @@ class RoNIDConfig:
     start: StartConfig = field(default_factory=StartConfig)
     e_step: EStepConfig = field(default_factory=EStepConfig)
     m_step: MStepConfig = field(default_factory=MStepConfig)
+
+    @property
+    def holds_out(self) -> bool:
+        """Only the classification of pre-training stops early, so only it needs held-out labels."""
+        return self.pretrain.epochs > 0 and self.pretrain.cross_entropy
+
+
+class MethodConfig(Protocol):
+    """What the recipes of all methods have in common: frozen dataclasses of sections."""
+
+    @property
+    def method(self) -> str:
+        """Name in `ronid.methods.METHODS`."""
+
+    @property
+    def preset(self) -> str:
+        """Name of the settings that this recipe began as."""
+
+    @property
+    def encoder(self) -> EncoderConfig:
+        """Section of the encoder."""
+
+    @property
+    def optimiser(self) -> OptimiserConfig:
+        """Section of the optimiser."""
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether some labelled utterances are held out, to stop training in time."""
 
 
 _SHARES = frozenset(
@@ -348,7 +384,7 @@ def to_dict(config: Any) -> dict[str, Any]:
     }
 
 
-def differences(config: RoNIDConfig, base: RoNIDConfig) -> dict[str, dict[str, Any]]:
+def differences(config: MethodConfig, base: MethodConfig) -> dict[str, dict[str, Any]]:
     """Return the changes, by section, with which `updated` makes `config` of `base`."""
     theirs = to_dict(base)
     sections = {

@@ -1,4 +1,4 @@
-"""RoNID as a scikit-learn estimator: `fit(X, y)` with missing labels, then `predict`."""
+"""Intent discovery as a scikit-learn estimator: `fit(X, y)` with missing labels, then `predict`."""
 
 import warnings
 from collections.abc import Mapping
@@ -11,22 +11,25 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ronid.config import DEFAULT_ENCODER, RoNIDConfig, differences, updated
+from ronid.config import DEFAULT_ENCODER, MethodConfig, differences, updated
 from ronid.data.corpus import corpus_from
 from ronid.errors import RonidWarning, UsageError
-from ronid.presets import AUTO, WITHOUT_GPU, preset
+from ronid.methods import recipe
+from ronid.presets import AUTO, WITHOUT_GPU
 from ronid.types import Corpus, FloatArray, Intent
 
 
-class RoNID(ClusterMixin, BaseEstimator):
-    """Recognise known intents and discover new ones.
+class IntentDiscovery(ClusterMixin, BaseEstimator):
+    """Recognise known intents and discover new ones, by any method there is.
 
     Args:
         n_intents: How many intents there are, known and new together; `fit` needs it.
+        method: Name of the method; `ronid methods` lists them.
         encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
-        preset: `default` (all layers learn; for a GPU), `fast` (frozen encoder and adapter; for
-            laptops), `paper` (as published), or `auto`: `default` where there is a GPU, else
-            `fast`, with a warning.
+        preset: Of RoNID `default` (all layers learn; for a GPU), `fast` (frozen encoder and
+            adapter; for laptops), `paper` (as published), or `auto`: `default` where there is a
+            GPU, else `fast`, with a warning. Of every other method `published` or `auto`, which
+            is the same.
         settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
         random_state: Seed; the same seed gives the same labels on CPU.
         device: `auto`, `cpu` or `cuda`.
@@ -38,15 +41,16 @@ class RoNID(ClusterMixin, BaseEstimator):
         model_: The fitted model.
 
     Example:
-        >>> model = RoNID(n_intents=24).fit(texts, labels)     # doctest: +SKIP
-        >>> model.predict(["the bike will not unlock"])        # doctest: +SKIP
+        >>> model = IntentDiscovery(24, method="kmeans").fit(texts)     # doctest: +SKIP
+        >>> model.predict(["the bike will not unlock"])                 # doctest: +SKIP
         array(['unlock_failed'], dtype=object)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a user may choose
         self,
         n_intents: int | None = None,
         *,
+        method: str = "ronid",
         encoder: str = DEFAULT_ENCODER,
         preset: str = AUTO,
         settings: Mapping[str, Any] | None = None,
@@ -54,6 +58,7 @@ class RoNID(ClusterMixin, BaseEstimator):
         device: str = "auto",
     ) -> None:
         self.n_intents = n_intents
+        self.method = method
         self.encoder = encoder
         self.preset = preset
         self.settings = settings
@@ -70,7 +75,9 @@ class RoNID(ClusterMixin, BaseEstimator):
         from ronid.pipeline import discover
 
         if self.n_intents is None:
-            raise UsageError("say how many intents there are: RoNID(n_intents=...)")
+            raise UsageError(
+                f"say how many intents there are: {type(self).__name__}(n_intents=...)"
+            )
         corpus = _corpus(X, y)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
@@ -92,7 +99,7 @@ class RoNID(ClusterMixin, BaseEstimator):
         return self._answer(X).probabilities
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the (n, d) unit vectors of the trained encoder."""
+        """Return the (n, d) features of the trained encoder, of length 1 in RoNID."""
         return self._fitted().transform(_inputs(X))
 
     def score(self, X: Any, y: Any) -> float:
@@ -139,8 +146,15 @@ class RoNID(ClusterMixin, BaseEstimator):
         from ronid.model import load_model
 
         model = load_model(Path(folder), device, encoder)
+        made_by = model.config.method
+        if issubclass(cls, RoNID) and made_by != "ronid":
+            raise UsageError(
+                f"'{folder}' was made by method '{made_by}'; load it with IntentDiscovery.load"
+            )
+        own: dict[str, Any] = {} if issubclass(cls, RoNID) else {"method": made_by}
         loaded = cls(
             len(model.intents),
+            **own,
             encoder=model.config.encoder.name,
             preset=model.config.preset,
             random_state=model.seed,
@@ -154,16 +168,16 @@ class RoNID(ClusterMixin, BaseEstimator):
         loaded._publish()
         return loaded
 
-    def _config(self, vectors: bool = False) -> RoNIDConfig:
+    def _config(self, vectors: bool = False) -> MethodConfig:
         gpu = False
-        if self.preset == AUTO and not vectors:
+        if self.method == "ronid" and self.preset == AUTO and not vectors:
             from ronid.train.optim import choose_device
 
             gpu = choose_device(self.device).type == "cuda"
             if not gpu:
                 warnings.warn(WITHOUT_GPU, RonidWarning, stacklevel=3)
-        chosen = preset(self.preset, gpu=gpu, vectors=vectors)
-        config: RoNIDConfig = updated(chosen, {"encoder": {"name": self.encoder}})
+        chosen = recipe(self.method, self.preset, gpu=gpu, vectors=vectors)
+        config: MethodConfig = updated(chosen, {"encoder": {"name": self.encoder}})
         if self.settings:
             config = updated(config, self.settings)
         return config
@@ -174,11 +188,58 @@ class RoNID(ClusterMixin, BaseEstimator):
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):
-            raise NotFittedError("this RoNID is not fitted yet; call fit(X, y) first")
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit(X, y) first"
+            )
         return self.model_
 
     def _answer(self, X: Any) -> Any:
         return self._fitted().predict(_inputs(X))
+
+
+class RoNID(IntentDiscovery):
+    """Recognise known intents and discover new ones by RoNID.
+
+    Args:
+        n_intents: How many intents there are, known and new together; `fit` needs it.
+        encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
+        preset: `default` (all layers learn; for a GPU), `fast` (frozen encoder and adapter; for
+            laptops), `paper` (as published), or `auto`: `default` where there is a GPU, else
+            `fast`, with a warning.
+        settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
+        random_state: Seed; the same seed gives the same labels on CPU.
+        device: `auto`, `cpu` or `cuda`.
+
+    Attributes:
+        labels_: (n,) index into `intents_` for every utterance of `fit`.
+        intents_: What was found: name, known or new, size, exemplars, keyphrases, confidence.
+        classes_: (k,) names of the intents, in the order of `predict_proba`.
+        model_: The fitted model.
+
+    Example:
+        >>> model = RoNID(n_intents=24).fit(texts, labels)     # doctest: +SKIP
+        >>> model.predict(["the bike will not unlock"])        # doctest: +SKIP
+        array(['unlock_failed'], dtype=object)
+    """
+
+    method = "ronid"
+
+    def __init__(
+        self,
+        n_intents: int | None = None,
+        *,
+        encoder: str = DEFAULT_ENCODER,
+        preset: str = AUTO,
+        settings: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        device: str = "auto",
+    ) -> None:
+        self.n_intents = n_intents
+        self.encoder = encoder
+        self.preset = preset
+        self.settings = settings
+        self.random_state = random_state
+        self.device = device
 
 
 def _corpus(X: Any, y: Any) -> Corpus:

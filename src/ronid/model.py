@@ -1,22 +1,22 @@
 """A fitted model: encoder, prototypes and named intents; predicts, saves and loads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from ronid.config import RoNIDConfig, to_dict, to_toml
+from ronid.config import MethodConfig, to_dict, to_toml, updated
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, build_encoder
 from ronid.errors import RonidError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
-from ronid.presets import from_toml
+from ronid.methods import from_toml
 from ronid.progress import Progress
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device
-from ronid.types import FloatArray, IntArray, Intent
+from ronid.types import FloatArray, IntArray, Intent, Rule
 from ronid.version import __version__
 
 
@@ -44,23 +44,25 @@ class IntentModel:
     Args:
         config: The recipe it was made with.
         encoder: The trained encoder.
-        prototypes: (k, d) unit vectors, known intents first.
+        prototypes: (k, d), known intents first.
         prior: (k,) estimated shares.
-        temperature: Turns cosines into probabilities.
+        temperature: Turns closeness into probabilities.
         intents: The k intents.
         seed: Seed of the run.
+        rule: What closeness is.
     """
 
-    config: RoNIDConfig
+    config: MethodConfig
     encoder: Encoder
     prototypes: FloatArray
     prior: np.ndarray
     temperature: float
     intents: tuple[Intent, ...]
     seed: int = 0
+    rule: Rule = "cosine"
 
     def transform(self, inputs: Inputs, progress: Progress | None = None) -> FloatArray:
-        """Return the (n, d) unit vectors of utterances (or of given embeddings)."""
+        """Return the (n, d) features of utterances (or of given embeddings)."""
         if len(inputs) == 0:
             return np.empty((0, self.encoder.dim), np.float32)
         # A cache of its own: what is predicted must not pile up in memory.
@@ -75,7 +77,10 @@ class IntentModel:
         """Return the intent of every utterance; each is answered alone as in any batch."""
         vectors = self.transform(inputs, progress)
         found = predict(
-            torch.from_numpy(vectors), torch.from_numpy(self.prototypes), self.temperature
+            torch.from_numpy(vectors),
+            torch.from_numpy(self.prototypes),
+            self.temperature,
+            self.rule,
         )
         names = np.array([intent.name for intent in self.intents], dtype=object)
         rows = np.arange(len(vectors))
@@ -99,6 +104,7 @@ class IntentModel:
             "ronid_version": __version__,
             "seed": self.seed,
             "temperature": self.temperature,
+            "rule": self.rule,
             "encoder": self.encoder.name,
             "encoder_fingerprint": self.encoder.fingerprint(),
             "given_dim": None if reads_text else self.encoder.dim,
@@ -122,11 +128,16 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
     about = read_json(folder / "model.json")
     config = from_toml(folder / "config.toml")
     if encoder is not None:
-        config = replace(config, encoder=replace(config.encoder, name=encoder))
+        config = updated(config, {"encoder": {"name": encoder}})
     tensors = _read_weights(folder / "encoder" / "weights.safetensors")
     prototypes, prior = tensors.pop("prototypes"), tensors.pop("prior")
+    intents = read_intents(folder)
     built = build_encoder(
-        config.encoder, choose_device(device), seed=about["seed"], given_dim=about["given_dim"]
+        config.encoder,
+        choose_device(device),
+        seed=about["seed"],
+        n_intents=len(intents),
+        given_dim=about["given_dim"],
     )
     if built.fingerprint() != about["encoder_fingerprint"]:
         raise RonidError(
@@ -140,8 +151,9 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         prototypes=prototypes.numpy(),
         prior=prior.numpy(),
         temperature=about["temperature"],
-        intents=read_intents(folder),
+        intents=intents,
         seed=about["seed"],
+        rule=about.get("rule", "cosine"),  # older models know no other
     )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
+import torch
 
-from ronid.config import RoNIDConfig
+from ronid.config import MethodConfig
 from ronid.data.splits import split_corpus
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
@@ -23,12 +23,13 @@ from ronid.errors import ConfigError
 from ronid.export.card import write_card
 from ronid.export.projection import project
 from ronid.export.run_report import report_of_run
-from ronid.methods import ronid
+from ronid.methods import fit
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
 from ronid.progress import Progress, Silent, Stopwatch
 from ronid.run import RunFolder
 from ronid.train.checkpoint import Checkpoint
+from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.train.state import Training
 from ronid.types import Corpus, Discovery
@@ -45,7 +46,7 @@ class Found:
 def discover(  # noqa: PLR0913 - the one front door: what, how, and where to keep it
     corpus: Corpus,
     n_intents: int,
-    config: RoNIDConfig,
+    config: MethodConfig,
     *,
     dev: Corpus | None = None,
     seed: int = 0,
@@ -59,7 +60,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     Args:
         corpus: Utterances, some of them labelled.
         n_intents: How many intents there are, known and new together.
-        config: The recipe, usually `preset("default")` or `preset("fast")`.
+        config: The recipe, such as `ronid.methods.recipe("ronid", "fast")`; it names its method.
         dev: Held-out labelled utterances for early stopping; without it some labelled ones serve.
         seed: Everything random derives from it.
         device: `auto`, `cpu` or `cuda`.
@@ -68,13 +69,12 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         cache: Keeps the output of frozen layers between calls, instead of `work`.
     """
     progress = progress or Silent()
-    # Only the classification of pre-training stops early, so only it needs held-out labels.
-    hold_out = config.pretrain.epochs > 0 and config.pretrain.cross_entropy
-    split = split_corpus(corpus, n_intents, dev=dev, seed=seed, hold_out=hold_out)
+    split = split_corpus(corpus, n_intents, dev=dev, seed=seed, hold_out=config.holds_out)
     encoder = build_encoder(
         config.encoder,
         choose_device(device),
         seed=seed,
+        n_intents=n_intents,
         given_dim=None if corpus.embeddings is None else corpus.embeddings.shape[1],
         cache=cache or FrozenCache(work / "cache" if work else None),
     )
@@ -82,7 +82,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     training = Training(encoder, seed, config.optimiser, progress, checkpoint)
     training.restore()
 
-    discovery = _keep_given(ronid.fit(split, config, training), corpus)
+    discovery = _keep_given(fit(split, config, training), corpus)
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -90,6 +90,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         prototypes=discovery.prototypes,
         prior=discovery.prior,
         temperature=discovery.temperature,
+        rule=discovery.rule,
         intents=intents,
         seed=seed,
     )
@@ -111,9 +112,10 @@ def _keep_given(discovery: Discovery, corpus: Corpus) -> Discovery:
     given = np.array([-1 if name is None else index[name] for name in corpus.labels], np.int64)
     labels, confidence = np.where(given >= 0, given, discovery.labels), discovery.confidence.copy()
     rows = np.flatnonzero(labels != discovery.labels)
-    cosines = discovery.embeddings[rows] @ discovery.prototypes.T
-    probabilities = softmax(cosines / discovery.temperature, axis=1)
-    confidence[rows] = probabilities[np.arange(len(rows)), labels[rows]]
+    if len(rows):
+        vectors, centres = map(torch.from_numpy, (discovery.embeddings[rows], discovery.prototypes))
+        found = predict(vectors, centres, discovery.temperature, discovery.rule)
+        confidence[rows] = found.probabilities[np.arange(len(rows)), labels[rows]]
     return replace(discovery, labels=labels, confidence=confidence)
 
 

@@ -1,7 +1,4 @@
-"""Recipes by name, and which of them suits the machine."""
-
-from pathlib import Path
-from typing import Any
+"""RoNID's recipes by name, and which of them suits the machine."""
 
 from ronid.config import (
     ALL_LAYERS,
@@ -13,8 +10,6 @@ from ronid.config import (
     PretrainConfig,
     RoNIDConfig,
     StartConfig,
-    read_toml,
-    updated,
 )
 from ronid.errors import ConfigError
 
@@ -87,18 +82,3 @@ def preset(name: str, *, gpu: bool = False, vectors: bool = False) -> RoNIDConfi
         choices = ", ".join([AUTO, *PRESETS])
         raise ConfigError(f"no preset '{name}'; choose one of: {choices}")
     return PRESETS[name]
-
-
-def from_toml(path: Path, base: RoNIDConfig | None = None) -> RoNIDConfig:
-    """Return the config of a TOML file: its `preset` (or `base`), with its sections applied."""
-    named, changes = read_settings(path)
-    start = preset(named) if named != AUTO or base is None else base
-    config: RoNIDConfig = updated(start, changes)
-    return config
-
-
-def read_settings(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return the preset that a TOML file names, `auto` where it names none, and its sections."""
-    changes = read_toml(path)
-    changes.pop("format_version", None)
-    return str(changes.pop("preset", AUTO)), changes

@@ -8,7 +8,7 @@ read, named and shown on a machine that could not have trained it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ FloatArray = NDArray[np.float32]
 
 UNLABELLED = -1
 """Target of an utterance whose intent is not given."""
+
+Rule = Literal["cosine", "distance"]
+"""How near an utterance is to a prototype: the `cosine` of unit vectors, or for vectors of any
+length minus log(1 + squared `distance`), whose softmax is Student's t-distribution."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +154,13 @@ class Discovery:
     Args:
         labels: (n,) intent of every training row.
         confidence: (n,) probability of that intent.
-        embeddings: (n, d) unit vectors of the trained encoder.
-        prototypes: (k, d) unit vectors, one per intent; known intents first.
+        embeddings: (n, d) vectors of the trained encoder.
+        prototypes: (k, d), one per intent; known intents first.
         prior: (k,) estimated share of each intent.
-        temperature: Softmax temperature that turns cosines into probabilities.
+        temperature: Softmax temperature that turns closeness into probabilities.
         known: Names of the known intents, in prototype order.
         history: One mapping per epoch: stage, epoch, losses and diagnostics.
+        rule: What closeness is, see `Rule`.
     """
 
     labels: IntArray
@@ -166,6 +171,7 @@ class Discovery:
     temperature: float
     known: tuple[str, ...]
     history: tuple[Mapping[str, Any], ...] = ()
+    rule: Rule = "cosine"
 
     @property
     def n_intents(self) -> int:

@@ -103,4 +103,4 @@ def test_only_an_automatic_choice_is_told(
     if settings is not None:
         file = tmp_path / "settings.toml"
         file.write_text(settings)
-    assert (_asked(preset, file)[0] == AUTO) == automatic
+    assert (_asked(None, preset, file).preset == AUTO) == automatic

@@ -1,5 +1,7 @@
 """The encoder a method trains: adapter, given vectors, saved weights, fingerprint."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -67,9 +69,46 @@ def test_vectors_have_length_one(tiny: TinyEncoder, few_utterances: Toy) -> None
         assert encoder.dim == 32
 
 
-def test_nothing_to_train_is_refused(tiny: TinyEncoder) -> None:
-    with pytest.raises(UsageError, match="nothing to train"):
-        build(tiny("bert"), 0)
+class TestHead:
+    def build(self, tiny: TinyEncoder, head: str, seed: int = 0, **more: Any) -> Encoder:
+        config = EncoderConfig(name=tiny("bert"), head=head, **more)  # type: ignore[arg-type]
+        return build_encoder(config, torch.device("cpu"), seed=seed, n_intents=5)
+
+    @pytest.mark.parametrize(
+        ("head", "dim"), [("tanh", 32), ("linear", 32), ("tanh_logits", 5), ("relu_logits", 5)]
+    )
+    def test_gives_features_of_its_width(
+        self, tiny: TinyEncoder, few_utterances: Toy, head: str, dim: int
+    ) -> None:
+        encoder = self.build(tiny, head, normalise=False)
+        found = encoder.embed_all(encoder.prepare(few_utterances.texts))
+        assert encoder.dim == dim
+        assert found.shape == (60, dim)
+        assert not torch.allclose(found.norm(dim=1), torch.ones(60), atol=0.05)
+
+    def test_tanh_is_a_dense_layer_over_the_pooled_vector(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        encoder = self.build(tiny, "tanh", normalise=False)
+        rows = encoder.prepare(few_utterances.texts)
+        plain = encoder.backbone(rows, np.arange(60))
+        weights = encoder.trained_state()
+        expected = torch.tanh(
+            plain @ weights["head.layers.0.weight"].T + weights["head.layers.0.bias"]
+        )
+        torch.testing.assert_close(encoder.embed_all(rows), expected.detach())
+
+    def test_is_saved_and_put_back(self, tiny: TinyEncoder, few_utterances: Toy) -> None:
+        one, other = self.build(tiny, "tanh_logits", 1), self.build(tiny, "tanh_logits", 2)
+        before = one.embed_all(one.prepare(few_utterances.texts))
+        assert not before.equal(other.embed_all(other.prepare(few_utterances.texts)))
+        other.load_trained({n: p.detach().clone() for n, p in one.trained_state().items()})
+        assert before.equal(other.embed_all(other.prepare(few_utterances.texts)))
+
+    def test_logits_need_the_number_of_intents(self, tiny: TinyEncoder) -> None:
+        config = EncoderConfig(name=tiny("bert"), head="tanh_logits")
+        with pytest.raises(UsageError, match="needs the number of intents"):
+            build_encoder(config, torch.device("cpu"), seed=0)
 
 
 def test_given_vectors_pass_through_the_adapter() -> None:

@@ -18,7 +18,9 @@ def test_exemplars_agree_with_a_plain_sort() -> None:
     vectors = rng.normal(size=(50, 8)).astype(np.float32)
     prototype = rng.normal(size=8).astype(np.float32)
     texts = [f"utterance {row}" for row in range(50)]
-    expected = sorted(range(50), key=lambda row: -float(vectors[row] @ prototype))[:5]
+    expected = sorted(range(50), key=lambda row: float(np.linalg.norm(vectors[row] - prototype)))[
+        :5
+    ]
     assert exemplars(texts, np.arange(50), vectors, prototype) == tuple(
         texts[row] for row in expected
     )

@@ -1,12 +1,14 @@
 """Where prototypes start: k-means over all rows, told which centroids are the known intents."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ronid.assign.align import order_by_known
+from ronid.assign.align import match, order_by_known
 from ronid.assign.breathing import breathing_kmeans
-from ronid.assign.kmeans import class_means, kmeans
+from ronid.assign.kmeans import KMeansResult, class_means, kmeans
 from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.config import StartConfig
 from ronid.types import Split
@@ -40,10 +42,40 @@ def start_prototypes(
             embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
         )
         return normalize(found.centroids, dim=-1)
-    found = kmeans(embeddings, split.n_intents, n_init=config.restarts, generator=generator)
-    centroids = found.centroids
-    if split.known:
-        given = targets >= 0
-        means = class_means(embeddings[given], targets[given], len(split.known))
-        centroids = order_by_known(centroids, means)
-    return normalize(centroids, dim=-1)
+    found = ordered_kmeans(embeddings, split, n_init=config.restarts, generator=generator)
+    return normalize(found.centroids, dim=-1)
+
+
+def ordered_kmeans(
+    embeddings: Tensor,
+    split: Split,
+    *,
+    generator: torch.Generator,
+    n_init: int = 10,
+    init: Tensor | None = None,
+) -> KMeansResult:
+    """Cluster all rows by k-means, the clusters of known intents first.
+
+    Args:
+        embeddings: (n, d) features.
+        split: The problem.
+        generator: Source of randomness.
+        n_init: Restarts.
+        init: (k, d) centroids to start from instead, in the order that is kept.
+    """
+    found = kmeans(embeddings, split.n_intents, n_init=n_init, generator=generator, init=init)
+    if init is not None:
+        return found
+    centroids = known_first(found.centroids, embeddings, split)
+    place = match(found.centroids, centroids)  # (k,) where each centroid went
+    return replace(found, centroids=centroids, labels=place[found.labels])
+
+
+def known_first(centroids: Tensor, embeddings: Tensor, split: Split) -> Tensor:
+    """Return the (k, d) centroids, those nearest to the labelled class means first."""
+    if not split.known:
+        return centroids
+    targets = torch.from_numpy(split.targets).to(embeddings.device)
+    given = targets >= 0
+    means = class_means(embeddings[given], targets[given], len(split.known))
+    return order_by_known(centroids, means)

@@ -23,10 +23,9 @@ from ronid.config import updated
 from ronid.data import benchmarks
 from ronid.data.splits import BenchmarkProblem, Cell, benchmark_cell, benchmark_problem
 from ronid.errors import RonidError, RonidWarning
-from ronid.methods import METHODS, method
+from ronid.methods import METHODS, fit, method
 from ronid.metrics import score
 from ronid.progress import Progress, Stopwatch
-from ronid.seeds import derive
 from ronid.types import Discovery, IntArray
 from ronid.version import __version__
 
@@ -140,15 +139,15 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     problem = _problem(split)
     _choose_k(cell.k_rule)
     texts, truth = _scored_rows(problem, cell)
-    encoder = _encoder(bench, cell, config, device)
+    encoder = _encoder(bench, cell, config, device, problem.split.n_intents)
     hits = encoder.cache.hits
     stages = _stages(bench).of(cell, split.hash, device, watch)
     training = Training(encoder, cell.seed, config.optimiser, watch, stages)
     training.restore()
-    discovery: Discovery = method(cell.method).fit(problem.split, config, training)
+    discovery: Discovery = fit(problem.split, config, training)
     features = encoder.embed_all(encoder.prepare(texts, watch))
     prototypes = _tensor(discovery.prototypes, device)
-    labels = predict(features, prototypes, discovery.temperature).labels
+    labels = predict(features, prototypes, discovery.temperature, discovery.rule).labels
     known = len(problem.split.known)
     scores = {"argmax": _rounded(asdict(score(truth, labels, known)))}
     wall_s = time.perf_counter() - started + stages.shared_s  # what the cell costs alone
@@ -156,7 +155,7 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     row |= {"wall_s": round(wall_s, 3), "shared_s": round(stages.shared_s, 3)}
     row |= {"seconds": _rounded(watch.seconds), "jobs": bench.jobs}
     row |= {"cache_hits": encoder.cache.hits - hits, **_memory(device), **_where(device)}
-    refit = _refit(features, discovery.n_intents, cell.seed)
+    refit = _refit(cell, features, discovery)
     scores["refit"] = _rounded(asdict(score(truth, refit, known)))
     if "history" in bench.plan.keep:
         row["history"] = [_rounded(epoch) for epoch in discovery.history]
@@ -188,7 +187,9 @@ def _scored_rows(problem: BenchmarkProblem, cell: BenchCell) -> tuple[tuple[str,
     return tuple(dev.texts), np.array([index[str(name)] for name in dev.labels], np.int64)
 
 
-def _encoder(bench: Bench, cell: BenchCell, config: Any, device: "torch.device") -> "Encoder":
+def _encoder(
+    bench: Bench, cell: BenchCell, config: Any, device: "torch.device", n_intents: int
+) -> "Encoder":
     """Build the encoder of a cell from weights that are on this machine."""
     from ronid.encode.cache import FrozenCache
     from ronid.encode.encoder import build_encoder
@@ -197,7 +198,9 @@ def _encoder(bench: Bench, cell: BenchCell, config: Any, device: "torch.device")
         bench.cache = FrozenCache(keep_weights=True)
     name = local_weights(bench.plan.encoder_path(cell.encoder))
     found = updated(config, {"encoder": {"name": name}})
-    return build_encoder(found.encoder, device, seed=cell.seed, cache=bench.cache)
+    return build_encoder(
+        found.encoder, device, seed=cell.seed, n_intents=n_intents, cache=bench.cache
+    )
 
 
 def _stages(bench: Bench) -> SharedStages:
@@ -233,14 +236,20 @@ def local_weights(name: str) -> str:
     return str(Path(cached).parent)
 
 
-def _refit(features: "torch.Tensor", k: int, seed: int) -> IntArray:
-    """Cluster the scored rows anew: how most published code makes its numbers."""
-    import torch
+def _refit(cell: BenchCell, features: "torch.Tensor", discovery: Discovery) -> IntArray:
+    """Cluster the scored rows anew: how most published code makes its numbers.
 
+    By k-means, or as the method's own `refit` does it.
+    """
     from ronid.assign.kmeans import kmeans
+    from ronid.train.state import generator_of
 
-    generator = torch.Generator(features.device).manual_seed(derive(seed, "refit"))
-    found = kmeans(features, k, n_init=REFIT_RESTARTS, generator=generator)
+    generator = generator_of(features.device, cell.seed, "refit")
+    own = getattr(method(cell.method), "refit", None)
+    if own is not None:
+        labels: IntArray = own(features, discovery, generator)
+        return labels
+    found = kmeans(features, discovery.n_intents, n_init=REFIT_RESTARTS, generator=generator)
     return found.labels.cpu().numpy()
 
 

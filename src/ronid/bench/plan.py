@@ -12,8 +12,7 @@ from typing import Any
 from ronid.config import DEFAULT_ENCODER, read_toml, to_dict, updated
 from ronid.data.benchmarks import BENCHMARKS
 from ronid.errors import ConfigError, UsageError
-from ronid.methods import METHODS
-from ronid.presets import PRESETS, preset
+from ronid.methods import METHODS, PUBLISHED, presets_of, published, recipe
 
 FORMAT_VERSION = 1
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -111,13 +110,13 @@ class Plan:
 
     def config(self, cell: BenchCell) -> Any:
         """Return the recipe of a cell, its encoder named by title."""
-        return recipe(
-            cell.method,
-            cell.preset,
-            self.settings,
-            self.variants.get(cell.variant, {}),
-            {"encoder": {"name": cell.encoder}},
-        )
+        config: Any = recipe(cell.method, cell.preset)
+        changes = [self.settings, self.variants.get(cell.variant, {})]
+        if cell.preset == PUBLISHED:
+            changes.insert(0, published(cell.method, cell.dataset))
+        for change in (*changes, {"encoder": {"name": cell.encoder}}):
+            config = updated(config, change)
+        return config
 
     def config_hash(self, cell: BenchCell) -> str:
         """Return the first 16 digits of the SHA-256 of the cell's recipe."""
@@ -126,23 +125,6 @@ class Plan:
     def encoder_path(self, title: str) -> str:
         """Return the folder, hub id or embedded name behind an encoder's title."""
         return self.encoder_paths.get(title, title)
-
-
-def recipe(method: str, preset_name: str, *changes: Mapping[str, Any]) -> Any:
-    """Return the settings of a method: its preset with changes applied one after the other.
-
-    Args:
-        method: Name of the method.
-        preset_name: Name of the preset.
-        changes: Sections of changed settings.
-
-    Raises:
-        ConfigError: No such preset or setting.
-    """
-    config: Any = preset(preset_name)
-    for change in changes:
-        config = updated(config, change)
-    return config
 
 
 def config_hash(config: Any) -> str:
@@ -194,7 +176,7 @@ def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = No
             raise ConfigError(f"'{key}' is missing; write for example: {_EXAMPLES[key]}")
     variants = VARIANTS | _sections(values, "variant")
     names: dict[str, Iterable[str]] = {
-        "datasets": BENCHMARKS, "methods": METHODS, "presets": PRESETS, "keep": KEEP,
+        "datasets": BENCHMARKS, "methods": METHODS, "presets": _all_presets(), "keep": KEEP,
         "variants": ("", *variants),
     }  # fmt: skip
     for key, known in names.items():
@@ -209,6 +191,12 @@ def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = No
     paths = _sections(values, "encoder_paths") | dict(encoders or {})
     for title in encoders or ():
         _choose(title, tuple(lists["encoders"]), "--encoder")
+    for name in lists["methods"]:
+        if not set(lists["presets"]) & set(presets_of(name)):
+            raise ConfigError(
+                f"method '{name}' has none of the presets asked for; "
+                f"it has: {', '.join(presets_of(name))}"
+            )
     plan = Plan(
         cells=tuple(_cells(lists, read_seeds(values["seeds"]), scored_on)),
         keep=tuple(lists["keep"]),
@@ -262,15 +250,24 @@ _EXAMPLES = {
 def _cells(
     lists: Mapping[str, Sequence[Any]], seeds: Sequence[int], scored_on: str
 ) -> Iterable[BenchCell]:
-    """Yield the cells; those of one dataset and encoder, then of one split, are neighbours."""
+    """Yield the cells; those of one dataset and encoder, then of one split, are neighbours.
+
+    A method is run with those of the presets that it has.
+    """
     axes = ("datasets", "encoders", "known_ratios", "labelled_ratios")
     outer = itertools.product(*(lists[axis] for axis in axes), seeds)
     inner = ("k_rules", "presets", "methods", "variants")
     for dataset, encoder, known, labelled, seed in outer:
         for k_rule, name, method, variant in itertools.product(*(lists[axis] for axis in inner)):
+            if name not in presets_of(method):
+                continue
             yield BenchCell(
                 dataset, method, variant, encoder, name, known, labelled, k_rule, seed, scored_on
             )
+
+
+def _all_presets() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for method in METHODS for name in presets_of(method)))
 
 
 def _check_recipes(plan: Plan) -> None:

@@ -1,7 +1,6 @@
 """`ronid fit`: from a file of utterances to a run folder, resumable at any moment."""
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,8 @@ from ronid.errors import RonidWarning, UsageError
 from ronid.presets import AUTO, WITHOUT_GPU
 
 if TYPE_CHECKING:
-    from ronid.config import RoNIDConfig
+    from ronid.config import MethodConfig
+    from ronid.methods import Asked
     from ronid.run import Job, RunFolder
     from ronid.types import Corpus
 
@@ -36,6 +36,9 @@ def fit(
     dev: Annotated[
         Path | None, typer.Option(help="File of held-out labelled utterances, for early stopping.")
     ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="ronid (the default) or another; see `ronid methods`.")
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(help="auto (the default), default (GPU), fast (CPU) or paper (as published)."),
@@ -56,7 +59,8 @@ def fit(
 ) -> None:
     """Discover the intents of INPUT and write a run folder with report and model."""
     if resume is not None:
-        others = (source, out, intents, text, label, truth, id_column, dev, preset, encoder, config)
+        others: tuple[Any, ...] = (source, out, intents, text, label, truth, id_column, dev)
+        others += (method, preset, encoder, config)
         if any(value is not None for value in others):
             raise UsageError(
                 "--resume takes only the run's folder; leave out INPUT and every option but "
@@ -72,8 +76,8 @@ def fit(
     from ronid.run import Job, check_unused
 
     check_unused(out)
-    name, changes = _asked(preset, config)
-    settings = _settings(name, changes, encoder)  # wrong ones are refused before the input is read
+    asked = _asked(method, preset, config)
+    settings = _settings(asked, encoder)  # wrong ones are refused before the input is read
     corpus = read_corpus(
         source, text=text, label=label, truth=truth, id=id_column,
         encoding=encoding, format=format,
@@ -88,8 +92,8 @@ def fit(
         )
     _check_before_work(corpus, intents, settings)
     if _on_gpu(device):
-        settings = _settings(name, changes, encoder, gpu=True)
-    elif name == AUTO and not quiet:
+        settings = _settings(asked, encoder, gpu=True)
+    elif asked.method == "ronid" and asked.preset == AUTO and not quiet:
         note(WITHOUT_GPU)
     job = Job(corpus, held_out, intents, settings, seed, device)
     origin = "standard input" if source == "-" else Path(source).name
@@ -142,44 +146,46 @@ def work_on(run: "RunFolder", quiet: bool) -> None:
         raise typer.Exit(130) from None
 
 
-def _asked(preset: str | None, config: Path | None) -> tuple[str, dict[str, Any]]:
-    """Return the preset that option or file name, `auto` where neither does, and the changes."""
-    from ronid.presets import preset as named
-    from ronid.presets import read_settings
+def _asked(method: str | None, preset: str | None, config: Path | None) -> "Asked":
+    """Return what options and file ask for: method `ronid` and preset `auto` where neither says."""
+    from ronid.methods import Asked, read_settings, recipe
 
+    by_file = Asked("", AUTO, {}) if config is None else read_settings(config)
+    if method and by_file.method and method != by_file.method:
+        raise UsageError(f"--method {method} contradicts method '{by_file.method}' of {config}")
+    name = method or by_file.method or "ronid"
     by_option = preset or AUTO
-    by_file, changes = (AUTO, {}) if config is None else read_settings(config)
-    for name in (by_option, by_file):
-        named(name)  # or it is refused
-    if AUTO not in {by_option, by_file} and by_option != by_file:
-        raise UsageError(f"--preset {preset} contradicts preset '{by_file}' of {config}")
-    return by_file if by_option == AUTO else by_option, changes
+    for each in (by_option, by_file.preset):
+        recipe(name, each)  # or it is refused
+    if AUTO not in {by_option, by_file.preset} and by_option != by_file.preset:
+        raise UsageError(f"--preset {preset} contradicts preset '{by_file.preset}' of {config}")
+    return Asked(name, by_file.preset if by_option == AUTO else by_option, by_file.changes)
 
 
-def _settings(
-    name: str, changes: Mapping[str, Any], encoder: str | None, *, gpu: bool = False
-) -> "RoNIDConfig":
+def _settings(asked: "Asked", encoder: str | None, *, gpu: bool = False) -> "MethodConfig":
     """Return the recipe: the preset, a file's changes over it, single options over both."""
     from ronid.config import updated
-    from ronid.presets import preset
+    from ronid.methods import recipe
 
-    chosen: RoNIDConfig = updated(preset(name, gpu=gpu), changes)
+    chosen: MethodConfig = updated(recipe(asked.method, asked.preset, gpu=gpu), asked.changes)
     if encoder is None:
         return chosen
     # A folder is kept in full, so that the run can be used from anywhere.
     place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-    changed: RoNIDConfig = updated(chosen, {"encoder": {"name": place}})
+    changed: MethodConfig = updated(chosen, {"encoder": {"name": place}})
     return changed
 
 
-def _check_before_work(corpus: "Corpus", intents: int, settings: "RoNIDConfig") -> None:
+def _check_before_work(corpus: "Corpus", intents: int, settings: "MethodConfig") -> None:
     """Refuse an impossible question before a folder is made or a model loaded."""
     from ronid.data.splits import split_corpus
     from ronid.encode.weights import locate
+    from ronid.methods import check_labels
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # said again when the work begins
         split_corpus(corpus, intents)
+    check_labels(settings.method, corpus.report.labelled)
     locate(settings.encoder.name)
 
 

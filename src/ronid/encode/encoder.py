@@ -1,6 +1,7 @@
 """The encoder a method trains: a backbone for text or given vectors, an adapter, unit length."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch.nn import functional
 from ronid.config import EncoderConfig
 from ronid.encode.cache import FrozenCache, content_key
 from ronid.encode.dropout import ByteDropout
+from ronid.encode.heads import Head, build_head
 from ronid.encode.rows import Index, Rows, VectorRows, batches_by_length
 from ronid.encode.transformer import (
     CPU_BATCH_TOKENS,
@@ -67,7 +69,8 @@ class VectorBackbone(nn.Module):
         """Given vectors cannot be trained; only 0 is possible."""
         if trainable_layers != 0:
             raise UsageError(
-                "given embeddings leave no layer to train; use preset 'fast', or give texts"
+                "given embeddings leave no layer to train; use preset 'fast' of RoNID, set "
+                "encoder.trainable_layers to 0, or give texts"
             )
 
     def trained_state(self) -> dict[str, Tensor]:
@@ -103,6 +106,9 @@ class Adapter(nn.Module):
         return adapted
 
 
+Backbone = TransformerBackbone | VectorBackbone
+
+
 class Encoder(nn.Module):
     """Utterances to unit vectors s (Eq. 1 and the normalisation of Eq. 6).
 
@@ -110,18 +116,25 @@ class Encoder(nn.Module):
         backbone: Where vectors come from.
         adapter: Residual network on top, or None.
         cache: Keeps what the frozen part said.
+        head: Layers above both, whose output is what is clustered, or None.
+        normalise: Whether that output is brought to length 1.
     """
 
     def __init__(
         self,
-        backbone: TransformerBackbone | VectorBackbone,
+        backbone: Backbone,
         adapter: Adapter | None,
         cache: FrozenCache | None = None,
+        *,
+        head: Head | None = None,
+        normalise: bool = True,
     ) -> None:
         super().__init__()
         self.backbone = backbone
         self.adapter = adapter
         self.cache = cache or FrozenCache()
+        self.head = head
+        self.normalise = normalise
 
     @property
     def device(self) -> torch.device:
@@ -131,7 +144,7 @@ class Encoder(nn.Module):
     @property
     def dim(self) -> int:
         """Width of the vectors."""
-        return self.backbone.dim
+        return self.backbone.dim if self.head is None else self.head.dim
 
     @property
     def size(self) -> int:
@@ -153,15 +166,19 @@ class Encoder(nn.Module):
     def pooled(self, rows: Rows, index: Index, alter: Alter | None = None) -> Tensor:
         """Return the (b, d) vectors of the rows `index` before they are brought to length 1."""
         vectors: Tensor = self.backbone(rows, index, alter)
-        return vectors if self.adapter is None else self.adapter(vectors)
+        for module in (self.adapter, self.head):
+            if module is not None:
+                vectors = module(vectors)
+        return vectors
 
     def forward(self, rows: Rows, index: Index, alter: Alter | None = None) -> Tensor:
-        """Return the (b, d) unit vectors of the rows `index`, their tokens altered if asked."""
-        return functional.normalize(self.pooled(rows, index, alter), dim=-1)
+        """Return the (b, d) features of the rows `index`, their tokens altered if asked."""
+        vectors = self.pooled(rows, index, alter)
+        return functional.normalize(vectors, dim=-1) if self.normalise else vectors
 
     @torch.no_grad()
     def embed_all(self, rows: Rows) -> Tensor:
-        """Return the (n, d) unit vectors of all rows, dropout off."""
+        """Return the (n, d) features of all rows, dropout off."""
         self.train(False)
         out = torch.empty(len(rows), self.dim, device=self.device)
         for index in batches_by_length(rows.lengths, self._inference_tokens(rows)):
@@ -177,9 +194,17 @@ class Encoder(nn.Module):
     def trained_state(self) -> dict[str, Tensor]:
         """Return every weight that training may have changed."""
         state = {f"backbone.{n}": p for n, p in self.backbone.trained_state().items()}
-        if self.adapter is not None:
-            state |= {f"adapter.{n}": p for n, p in self.adapter.named_parameters()}
-        return state
+        return state | self._upper_weights()
+
+    def _upper_weights(self) -> dict[str, Tensor]:
+        """Return the weights of adapter and head by name."""
+        modules = {"adapter": self.adapter, "head": self.head}
+        return {
+            f"{name}.{n}": p
+            for name, module in modules.items()
+            if module is not None
+            for n, p in module.named_parameters()
+        }
 
     @torch.no_grad()
     def load_trained(self, state: dict[str, Tensor]) -> None:
@@ -190,8 +215,7 @@ class Encoder(nn.Module):
         """
         model = getattr(self.backbone, "model", None)
         own = {f"backbone.{n}": p for n, p in model.named_parameters()} if model else {}
-        if self.adapter is not None:
-            own |= {f"adapter.{n}": p for n, p in self.adapter.named_parameters()}
+        own |= self._upper_weights()
         for name, value in state.items():
             if name not in own or own[name].shape != value.shape:
                 raise UsageError(f"saved weight '{name}' does not fit encoder '{self.name}'")
@@ -214,6 +238,7 @@ def build_encoder(
     device: torch.device,
     *,
     seed: int,
+    n_intents: int | None = None,
     given_dim: int | None = None,
     cache: FrozenCache | None = None,
 ) -> Encoder:
@@ -222,7 +247,8 @@ def build_encoder(
     Args:
         config: Which encoder, and what of it is trained.
         device: Where it runs.
-        seed: Run seed; the adapter's first weights derive from it.
+        seed: Run seed; the first weights of adapter and head derive from it.
+        n_intents: How many outputs a head of logits has.
         given_dim: Width of the user's embeddings, or None for text.
         cache: Keeps the output of frozen layers.
     """
@@ -239,10 +265,20 @@ def build_encoder(
         backbone.set_trainable(config.trainable_layers)
     adapter = None
     if config.adapter_width:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive(seed, "adapter"))
+        with _seeded(seed, "adapter"):
             adapter = Adapter(backbone.dim, config.adapter_width, config.adapter_dropout, words)
         adapter.to(device)
-    if adapter is None and config.trainable_layers == 0:
-        raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")
-    return Encoder(backbone, adapter, cache)
+    head = None
+    if config.head != "none":
+        with _seeded(seed, "head"):
+            head = build_head(config.head, backbone.dim, n_intents)
+        head.to(device)
+    return Encoder(backbone, adapter, cache, head=head, normalise=config.normalise)
+
+
+@contextmanager
+def _seeded(seed: int, place: str) -> Iterator[None]:
+    """Draw first weights from the run's seed, and leave torch's own generator as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive(seed, place))
+        yield

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ronid.export.report import ReportData, write_report
-from ronid.presets import from_toml
+from ronid.methods import METHODS, from_toml
 from ronid.run import RunFolder
 from ronid.types import UNLABELLED, Scores
 
@@ -44,7 +44,7 @@ def _summary(run: RunFolder, facts: dict[str, Any]) -> dict[str, str]:
     """Return the settings worth reading; config.toml has them all."""
     config = from_toml(run.path / "config.toml")
     return {
-        "Method": f"RoNID, preset {config.preset}",
+        "Method": f"{METHODS[config.method].title}, preset {config.preset}",
         "Encoder": _shown(config.encoder.name),
         "Intents asked for": str(facts["n_intents"]),
         "Seed": str(facts["seed"]),

@@ -1,8 +1,26 @@
-"""Methods of new intent discovery: one recipe per module, one literal table."""
+"""Methods of new intent discovery: one recipe per module, one literal table.
 
+A module has a frozen dataclass `Config` whose defaults are the published constants, `PUBLISHED`
+with those that were published per benchmark, and `fit(split, config, training) -> Discovery`.
+"""
+
+import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ronid.config import MethodConfig, read_toml, updated
+from ronid.errors import ConfigError, UsageError
+from ronid.presets import AUTO, PRESETS, preset
+from ronid.types import Discovery, Split
+
+if TYPE_CHECKING:
+    from ronid.train.state import Training
+
+PUBLISHED = "published"
+"""The one preset of every method but RoNID: the constants of its paper or of its authors' code."""
 
 
 @dataclass(frozen=True)
@@ -12,19 +30,133 @@ class Spec:
     Args:
         title: Name in tables.
         paper: Where it was published.
-        module: Module with `fit(split, config, training) -> Discovery`.
+        module: Where its recipe is.
+        kind: Whether it uses labels at all.
+        needs_labels: Whether it cannot do without them.
+        note: What a table must say of it.
     """
 
     title: str
     paper: str
     module: str
+    kind: Literal["unsupervised", "semi-supervised"]
+    needs_labels: bool = False
+    note: str = ""
 
 
 METHODS: dict[str, Spec] = {
-    "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid"),
+    "kmeans": Spec("K-means", "MacQueen, 1967", "ronid.methods.kmeans", "unsupervised"),
+    "agglomerative": Spec(
+        "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
+    ),
+    "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a file of settings asks for.
+
+    Args:
+        method: Name of the method, "" where it names none.
+        preset: Name of the preset, `auto` where it names none.
+        changes: Its sections.
+    """
+
+    method: str
+    preset: str
+    changes: Mapping[str, Any]
+
+
 def method(name: str) -> Any:
-    """Import and return the module of a method."""
+    """Import and return the module of a method.
+
+    Raises:
+        ConfigError: No such method.
+    """
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(METHODS)}"
+        raise ConfigError(f"no method '{name}'; {hint}")
     return import_module(METHODS[name].module)
+
+
+def presets_of(name: str) -> tuple[str, ...]:
+    """Return the presets of a method."""
+    return tuple(PRESETS) if name == "ronid" else (PUBLISHED,)
+
+
+def recipe(
+    name: str, preset_name: str = AUTO, *, gpu: bool = False, vectors: bool = False
+) -> MethodConfig:
+    """Return the settings of a method.
+
+    Args:
+        name: A key of `METHODS`.
+        preset_name: One of its presets, or `auto`.
+        gpu: Whether training happens on a GPU; only `auto` asks.
+        vectors: Whether embeddings are given instead of texts; only `auto` asks.
+
+    Raises:
+        ConfigError: No such method or preset.
+    """
+    if name == "ronid":
+        return preset(preset_name, gpu=gpu, vectors=vectors)
+    module = method(name)
+    if preset_name not in (AUTO, PUBLISHED):
+        raise ConfigError(
+            f"method '{name}' has no preset '{preset_name}'; choose one of: {AUTO}, {PUBLISHED}"
+        )
+    config: MethodConfig = module.Config()
+    return config
+
+
+def published(name: str, dataset: str) -> Mapping[str, Any]:
+    """Return the constants that were published for one benchmark only."""
+    found: Mapping[str, Any] = getattr(method(name), "PUBLISHED", {}).get(dataset, {})
+    return found
+
+
+def fit(split: Split, config: MethodConfig, training: "Training") -> Discovery:
+    """Discover the intents of `split` by the method that `config` belongs to.
+
+    Args:
+        split: The problem.
+        config: The recipe.
+        training: Encoder, seed, progress and checkpoint of this fit.
+
+    Raises:
+        UsageError: The method needs labels and there are none.
+    """
+    check_labels(config.method, len(split.labelled))
+    found: Discovery = method(config.method).fit(split, config, training)
+    return found
+
+
+def check_labels(name: str, labelled: int) -> None:
+    """Refuse a corpus without labels where a method cannot do without them.
+
+    Raises:
+        UsageError: It is so.
+    """
+    if METHODS[name].needs_labels and not labelled:
+        without = [key for key, spec in METHODS.items() if not spec.needs_labels]
+        raise UsageError(
+            f"method '{name}' learns from labelled utterances and there are none; label some, or "
+            f"choose a method that needs none: {', '.join(without)}"
+        )
+
+
+def read_settings(path: Path) -> Asked:
+    """Read a TOML file of settings."""
+    changes = read_toml(path)
+    changes.pop("format_version", None)
+    named, preset_name = str(changes.pop("method", "")), str(changes.pop("preset", AUTO))
+    return Asked(named, preset_name, changes)
+
+
+def from_toml(path: Path) -> MethodConfig:
+    """Return the config of a TOML file: its method and preset, with its sections applied."""
+    asked = read_settings(path)
+    config: MethodConfig = updated(recipe(asked.method or "ronid", asked.preset), asked.changes)
+    return config

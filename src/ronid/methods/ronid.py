@@ -19,9 +19,8 @@ from torch import Tensor
 from ronid.assign.prior import uniform_prior
 from ronid.assign.start import start_prototypes
 from ronid.config import MStepConfig, RoNIDConfig
-from ronid.encode.encoder import Inputs
 from ronid.encode.rows import Pick, Rows
-from ronid.errors import ConfigError
+from ronid.errors import ConfigError, UsageError
 from ronid.losses.prototype import (
     inter_cluster_loss,
     intra_cluster_loss,
@@ -31,13 +30,12 @@ from ronid.losses.prototype import (
 )
 from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
 from ronid.metrics import normalised_entropy, score
-from ronid.seeds import derive
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.contrast import contrast
-from ronid.train.infer import predict
+from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain
-from ronid.train.state import StageState, Training
+from ronid.train.state import StageState, Training, dev_inputs_of, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.train.views import view
@@ -54,9 +52,9 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     """
     config = _tempered(config, split.n_intents)
     encoder = training.encoder
-    inputs: Inputs = split.texts if split.embeddings is None else split.embeddings
-    dev: Inputs = split.dev_texts if split.dev_embeddings is None else split.dev_embeddings
-
+    if config.encoder.trainable_layers == 0 and not config.encoder.adapter_width:
+        raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")
+    inputs, dev = inputs_of(split), dev_inputs_of(split)
     if config.pretrain.epochs and "pretrain" not in training.finished:
         encoder.backbone.set_trainable(config.pretrain.trainable_layers)
         rows = encoder.prepare(inputs, training.progress)
@@ -66,7 +64,15 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     rows = encoder.prepare(inputs, training.progress)
     contrast(training, split, rows, config.contrast)
     state = alternate(training, split, rows, config)
-    return _discovery(training, split, rows, state, config.m_step.temperature)
+    return gather(
+        training,
+        split,
+        rows,
+        state.tensors["prototypes"],
+        prior=state.tensors["prior"],
+        temperature=config.m_step.temperature,
+        rule="cosine",
+    )
 
 
 def _tempered(config: RoNIDConfig, n_intents: int) -> RoNIDConfig:
@@ -101,7 +107,7 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
 
     def before_epoch(epoch: int) -> Mapping[str, Any]:
         embeddings = encoder.embed_all(rows)
-        generator = _generator(embeddings.device, training.seed, epoch)
+        generator = generator_of(embeddings.device, training.seed, "e-step", epoch)
         if "prototypes" not in state.tensors:
             state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
             state.put("prior", uniform_prior(split.n_intents))
@@ -172,31 +178,6 @@ def m_step(
     losses = {"loss_intra": intra, "loss_inter": inter, "loss_ce": cross_entropy}
     loss = config.alpha * intra + (1 - config.alpha) * inter + cross_entropy
     return {"loss": loss, **losses}
-
-
-def _discovery(
-    training: Training, split: Split, rows: Rows, state: StageState, temperature: float
-) -> Discovery:
-    """Gather what was found; given labels stay what the user said."""
-    embeddings = training.encoder.embed_all(rows)
-    prediction = predict(embeddings, state.tensors["prototypes"], temperature)
-    labels = np.where(split.targets >= 0, split.targets, prediction.labels)
-    confidence = prediction.probabilities[np.arange(len(labels)), labels]
-    return Discovery(
-        labels=labels,
-        confidence=confidence.astype(np.float32),
-        embeddings=embeddings.cpu().numpy(),
-        prototypes=state.tensors["prototypes"].float().cpu().numpy(),
-        prior=state.tensors["prior"].cpu().numpy(),
-        temperature=temperature,
-        known=split.known,
-        history=tuple(training.history),
-    )
-
-
-def _generator(device: torch.device, seed: int, epoch: int) -> torch.Generator:
-    """Return the generator of one E-step."""
-    return torch.Generator(device).manual_seed(derive(seed, "e-step", epoch))
 
 
 def _diagnose(assignment: Assignment, previous: Tensor | None, split: Split) -> dict[str, Any]:

@@ -19,16 +19,17 @@ def exemplars(
     Args:
         texts: n utterances.
         rows: Rows of the intent.
-        embeddings: (n, d) unit vectors.
-        prototype: (d,) unit vector of the intent.
+        embeddings: (n, d) vectors.
+        prototype: (d,) vector of the intent.
         top: How many to pick at most.
 
     Returns:
-        Utterances by falling cosine; repeats that differ in case or spacing count once.
+        Utterances, nearest first; repeats that differ in case or spacing count once.
     """
-    cosines = embeddings[rows] @ prototype
+    # Between unit vectors the nearest is the one of largest cosine.
+    far = np.square(embeddings[rows] - prototype).sum(axis=1)
     picked: dict[str, str] = {}
-    for row in rows[np.argsort(-cosines, kind="stable")]:
+    for row in rows[np.argsort(far, kind="stable")]:
         text = " ".join(texts[row].split())
         if text:
             picked.setdefault(text.casefold(), text)

@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.types import IntArray
+from ronid.encode.rows import Rows
+from ronid.train.state import Training
+from ronid.types import Discovery, IntArray, Rule, Split
 
 
 @dataclass(frozen=True)
@@ -23,18 +25,68 @@ class Prediction:
 
 
 @torch.no_grad()
-def predict(embeddings: Tensor, prototypes: Tensor, temperature: float) -> Prediction:
+def predict(
+    embeddings: Tensor, prototypes: Tensor, temperature: float, rule: Rule = "cosine"
+) -> Prediction:
     """Return argmax and softmax over the prototypes, in blocks of rows.
 
     Args:
-        embeddings: (n, d) unit vectors.
-        prototypes: (k, d) unit vectors.
+        embeddings: (n, d); unit vectors where the rule is `cosine`.
+        prototypes: (k, d), likewise.
         temperature: tau.
+        rule: What makes an utterance near to a prototype.
     """
     # float64 so that a text gets the same answer whatever batch it came in.
+    centres = prototypes.double()
     blocks = [
-        torch.softmax(block.double() @ prototypes.double().T / temperature, dim=-1)
+        torch.softmax(_closeness(block.double(), centres, rule) / temperature, dim=-1)
         for block in embeddings.split(8192)
     ]
     probabilities = torch.cat(blocks).cpu().numpy()
     return Prediction(probabilities.argmax(-1), probabilities)
+
+
+def _closeness(points: Tensor, prototypes: Tensor, rule: Rule) -> Tensor:
+    """Return how near (n, d) points are to (k, d) prototypes, as `Rule` says."""
+    if rule == "cosine":
+        return points @ prototypes.T
+    return -torch.cdist(points, prototypes).square().log1p()
+
+
+def gather(  # noqa: PLR0913 - what a discovery is made of
+    training: Training,
+    split: Split,
+    rows: Rows,
+    prototypes: Tensor,
+    *,
+    prior: Tensor | None = None,
+    temperature: float = 1.0,
+    rule: Rule = "distance",
+) -> Discovery:
+    """Gather what a method found; given labels stay what the user said.
+
+    Args:
+        training: The fit that is over; its encoder is trained.
+        split: The problem.
+        rows: Its training rows, prepared.
+        prototypes: (k, d), known intents first.
+        prior: (k,) shares of the intents; those of the labels found when None.
+        temperature: Turns closeness into probabilities.
+        rule: What closeness is.
+    """
+    embeddings = training.encoder.embed_all(rows)
+    prediction = predict(embeddings, prototypes, temperature, rule)
+    labels = np.where(split.targets >= 0, split.targets, prediction.labels)
+    confidence = prediction.probabilities[np.arange(len(labels)), labels]
+    counts = np.bincount(labels, minlength=len(prototypes))
+    return Discovery(
+        labels=labels,
+        confidence=confidence.astype(np.float32),
+        embeddings=embeddings.cpu().numpy(),
+        prototypes=prototypes.float().cpu().numpy(),
+        prior=counts / max(1, counts.sum()) if prior is None else prior.cpu().numpy(),
+        temperature=temperature,
+        known=split.known,
+        history=tuple(training.history),
+        rule=rule,
+    )

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from ronid.config import OptimiserConfig
-from ronid.encode.encoder import Encoder
+from ronid.encode.encoder import Encoder, Inputs
 from ronid.progress import Progress, Silent
+from ronid.seeds import derive
 from ronid.train.checkpoint import Keeper, Saved
+from ronid.types import Split
 
 
 @dataclass
@@ -117,6 +119,21 @@ class Training:
         self.checkpoint.save(
             tensors, {**values, "history": self.history, "finished": self.finished}
         )
+
+
+def inputs_of(split: Split) -> Inputs:
+    """Return what the encoder reads of the training rows: texts, or the embeddings given."""
+    return split.texts if split.embeddings is None else split.embeddings
+
+
+def dev_inputs_of(split: Split) -> Inputs:
+    """Return what the encoder reads of the held-out rows."""
+    return split.dev_texts if split.dev_embeddings is None else split.dev_embeddings
+
+
+def generator_of(device: torch.device, seed: int, *coordinates: str | int) -> torch.Generator:
+    """Return the generator of one place of a run."""
+    return torch.Generator(device).manual_seed(derive(seed, *coordinates))
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

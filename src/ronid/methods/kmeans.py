@@ -1,0 +1,40 @@
+"""K-means on the embeddings of a frozen encoder.
+
+Published figures are those of averaged GloVe vectors; here the encoder's own embeddings are
+clustered, at length 1. Labels take no part in the clustering: where there are any, they only say
+which clusters the known intents are.
+"""
+
+from dataclasses import dataclass, field
+
+from ronid.assign.start import ordered_kmeans
+from ronid.config import EncoderConfig, OptimiserConfig
+from ronid.train.infer import gather
+from ronid.train.state import Training, generator_of, inputs_of
+from ronid.types import Discovery, Split
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of k-means.
+
+    Args:
+        restarts: Starts, of which the one of least inertia is kept.
+    """
+
+    method: str = "kmeans"
+    preset: str = "published"
+    encoder: EncoderConfig = field(default_factory=lambda: EncoderConfig(trainable_layers=0))
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    restarts: int = 10
+
+    holds_out = False
+
+
+def fit(split: Split, config: Config, training: Training) -> Discovery:
+    """Discover the intents of `split`."""
+    rows = training.encoder.prepare(inputs_of(split), training.progress)
+    embeddings = training.encoder.embed_all(rows)
+    generator = generator_of(embeddings.device, training.seed, "kmeans")
+    found = ordered_kmeans(embeddings, split, generator=generator, n_init=config.restarts)
+    return gather(training, split, rows, found.centroids)
