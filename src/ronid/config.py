@@ -15,6 +15,8 @@ from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 from ronid.errors import ConfigError
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+TFIDF = "tfidf"
+"""Name of the encoder that counts words."""
 ALL_LAYERS = -1
 """Value of `trainable_layers` that trains the whole encoder, word embeddings included."""
 
@@ -24,7 +26,7 @@ class EncoderConfig:
     """The text encoder and what of it is trained.
 
     Args:
-        name: The embedded default, a local folder, or a hub id.
+        name: The embedded default, a local folder, a hub id, or `tfidf` for counts of words.
         trainable_layers: Last n transformer layers to train; 0 freezes all, ALL_LAYERS none.
         adapter_width: Hidden width of a residual adapter on the pooled vector; 0 for none.
         adapter_dropout: Dropout inside the adapter.
@@ -90,6 +92,10 @@ class PretrainConfig:
         trainable_layers: Layers trained in this stage; the paper trains the last one throughout.
         head_dropout: Dropout before the M-way linear head.
         cross_entropy: False leaves out the classification of labelled rows.
+        epoch_rows: An epoch is one pass over the `labelled` rows, or over `all`.
+        contrast_weight: Weight of a contrast between two dropout views of labelled and raw rows,
+            positives being the same known intent, or the other view; 0 leaves it out.
+        contrast_temperature: Its temperature.
     """
 
     epochs: int = 100
@@ -103,6 +109,9 @@ class PretrainConfig:
     trainable_layers: int = 1
     head_dropout: float = 0.1
     cross_entropy: bool = True
+    epoch_rows: Literal["labelled", "all"] = "labelled"
+    contrast_weight: float = 0.0
+    contrast_temperature: float = 0.07
 
 
 @dataclass(frozen=True)
@@ -288,8 +297,8 @@ _SHARES = frozenset(
 )  # fmt: skip
 _POSITIVE = frozenset(
     (
-        "batch", "clip_norm", "eta", "labelled_batch", "language_batch", "max_iterations",
-        "max_length_tokens", "patience", "refresh_epochs", "restarts", "score_temperature",
+        "batch", "clip_norm", "contrast_temperature", "eta", "labelled_batch", "language_batch",
+        "max_iterations", "max_length_tokens", "patience", "refresh_epochs", "restarts", "score_temperature",
         "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip

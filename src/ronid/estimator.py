@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ronid.config import DEFAULT_ENCODER, MethodConfig, differences, updated
+from ronid.config import MethodConfig, differences, updated
 from ronid.data.corpus import corpus_from
 from ronid.errors import RonidWarning, UsageError
 from ronid.methods import recipe
@@ -25,7 +25,8 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
     Args:
         n_intents: How many intents there are, known and new together; `fit` needs it.
         method: Name of the method; `ronid methods` lists them.
-        encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
+        encoder: A model folder or a hub id; None for that of the recipe, which is the embedded one
+            where it reads with an encoder. Not used when X is a matrix.
         preset: Of RoNID `default` (all layers learn; for a GPU), `fast` (frozen encoder and
             adapter; for laptops), `paper` (as published), or `auto`: `default` where there is a
             GPU, else `fast`, with a warning. Of every other method `published` or `auto`, which
@@ -51,7 +52,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         n_intents: int | None = None,
         *,
         method: str = "ronid",
-        encoder: str = DEFAULT_ENCODER,
+        encoder: str | None = None,
         preset: str = AUTO,
         settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
@@ -177,7 +178,8 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
             if not gpu:
                 warnings.warn(WITHOUT_GPU, RonidWarning, stacklevel=3)
         chosen = recipe(self.method, self.preset, gpu=gpu, vectors=vectors)
-        config: MethodConfig = updated(chosen, {"encoder": {"name": self.encoder}})
+        named = {} if self.encoder is None else {"encoder": {"name": self.encoder}}
+        config: MethodConfig = updated(chosen, named)
         if self.settings:
             config = updated(config, self.settings)
         return config
@@ -202,7 +204,8 @@ class RoNID(IntentDiscovery):
 
     Args:
         n_intents: How many intents there are, known and new together; `fit` needs it.
-        encoder: The embedded default, a model folder, or a hub id. Not used when X is a matrix.
+        encoder: A model folder or a hub id; None for that of the recipe, which is the embedded one
+            where it reads with an encoder. Not used when X is a matrix.
         preset: `default` (all layers learn; for a GPU), `fast` (frozen encoder and adapter; for
             laptops), `paper` (as published), or `auto`: `default` where there is a GPU, else
             `fast`, with a warning.
@@ -228,7 +231,7 @@ class RoNID(IntentDiscovery):
         self,
         n_intents: int | None = None,
         *,
-        encoder: str = DEFAULT_ENCODER,
+        encoder: str | None = None,
         preset: str = AUTO,
         settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from ronid.config import MethodConfig, to_dict, to_toml, updated
 from ronid.encode.cache import FrozenCache
-from ronid.encode.encoder import Encoder, Inputs, build_encoder
+from ronid.encode.encoder import Encoder, Inputs, VectorBackbone, build_encoder
 from ronid.errors import RonidError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
 from ronid.methods import from_toml
@@ -98,7 +98,7 @@ class IntentModel:
         tensors["prototypes"] = torch.from_numpy(self.prototypes)
         tensors["prior"] = torch.from_numpy(self.prior)
         save_file(tensors, str(folder / "encoder" / "weights.safetensors"))
-        reads_text = hasattr(self.encoder.backbone, "tokenizer")
+        reads_text = not isinstance(self.encoder.backbone, VectorBackbone)
         about = {
             "format_version": FORMAT_VERSION,
             "ronid_version": __version__,

@@ -12,7 +12,7 @@ from ronid.bench import cell as bench_cell
 from ronid.bench import stages
 from ronid.bench.cell import Bench, run_cell
 from ronid.bench.plan import VARIANTS, BenchCell, Plan, make_plan
-from ronid.bench.stages import NEWEST, CellStages, SharedStages
+from ronid.bench.stages import NEWEST, READS, CellStages, SharedStages
 from ronid.progress import Stopwatch
 from toys import TinyEncoder
 

@@ -1,6 +1,7 @@
 """Pre-training: what it learns, what it may touch, and what it does without labels or head."""
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -128,3 +129,33 @@ def test_no_epochs_skip_the_stage(tiny: TinyEncoder, few_utterances: Toy) -> Non
     training = start(tiny("bert"))
     run(training, few_utterances.split(), PretrainConfig(epochs=0))
     assert (training.history, training.finished) == ([], [])
+
+
+@pytest.mark.parametrize(("passes", "steps"), [("labelled", 3), ("all", 10)])
+def test_an_epoch_is_one_pass_over_labelled_rows_or_over_all(
+    tiny: TinyEncoder, utterances: Toy, passes: Literal["labelled", "all"], steps: int
+) -> None:
+    training, split = start(tiny("bert")), utterances.split()
+    config = replace(SHORT, epochs=1, labelled_batch=25, language_batch=30, language_weight=0.0)
+    counted: list[int] = []
+    training.encoder.backbone.register_forward_hook(lambda *_: counted.append(1))
+    run(training, split, replace(config, epoch_rows=passes))
+    assert len(split.labelled) == 52  # three batches of 25; 300 rows are ten of 30
+    assert len(counted) == steps
+
+
+class TestContrast:
+    config = replace(SHORT, contrast_weight=1.0, language_weight=0.0)
+
+    def test_falls_and_adds_to_the_cross_entropy(self, tiny: TinyEncoder, utterances: Toy) -> None:
+        training = start(tiny("bert"))
+        run(training, utterances.split(), replace(self.config, epochs=10, lr=5e-3))
+        first, last = training.history[0], training.history[-1]
+        assert last["loss_contrast"] < 0.9 * first["loss_contrast"]
+        assert last["loss"] == pytest.approx(last["loss_ce"] + last["loss_contrast"], rel=1e-5)
+
+    def test_serves_where_nothing_is_labelled(self, tiny: TinyEncoder, few_utterances: Toy) -> None:
+        training = start(tiny("bert"))
+        run(training, few_utterances.split(known=0), self.config)
+        assert set(training.history[-1]) >= {"loss", "loss_contrast"}
+        assert "loss_ce" not in training.history[-1]

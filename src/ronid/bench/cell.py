@@ -216,10 +216,10 @@ def local_weights(name: str) -> str:
     Raises:
         CannotRunError: They are not on this machine.
     """
-    from ronid.config import DEFAULT_ENCODER
+    from ronid.config import DEFAULT_ENCODER, TFIDF
     from ronid.encode.weights import locate
 
-    if name == DEFAULT_ENCODER:
+    if name in (DEFAULT_ENCODER, TFIDF):
         return name
     found = locate(name)
     if Path(found).is_dir():

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ronid.config import EncoderConfig
+from ronid.config import TFIDF, EncoderConfig
 from ronid.encode.cache import FrozenCache, content_key
 from ronid.encode.dropout import ByteDropout
 from ronid.encode.heads import Head, build_head
 from ronid.encode.rows import Index, Rows, VectorRows, batches_by_length
+from ronid.encode.tfidf import TfidfBackbone
 from ronid.encode.transformer import (
     CPU_BATCH_TOKENS,
     GPU_BATCH_TOKENS,
@@ -106,7 +107,7 @@ class Adapter(nn.Module):
         return adapted
 
 
-Backbone = TransformerBackbone | VectorBackbone
+Backbone = TransformerBackbone | VectorBackbone | TfidfBackbone
 
 
 class Encoder(nn.Module):
@@ -213,6 +214,10 @@ class Encoder(nn.Module):
         Raises:
             UsageError: The weights belong to another encoder.
         """
+        if isinstance(self.backbone, TfidfBackbone):
+            words = {n: t for n, t in state.items() if n.startswith("backbone.")}
+            self.backbone.load({n.removeprefix("backbone."): t for n, t in words.items()})
+            state = {n: t for n, t in state.items() if n not in words}
         model = getattr(self.backbone, "model", None)
         own = {f"backbone.{n}": p for n, p in model.named_parameters()} if model else {}
         own |= self._upper_weights()
@@ -255,8 +260,11 @@ def build_encoder(
     words = config.adapter_reads_words and given_dim is None
     if words and not config.adapter_width:
         raise UsageError("encoder.adapter_reads_words needs an encoder.adapter_width")
-    backbone: TransformerBackbone | VectorBackbone
-    if given_dim is None:
+    backbone: Backbone
+    if given_dim is None and config.name == TFIDF:
+        backbone = TfidfBackbone(device)
+        backbone.set_trainable(config.trainable_layers)
+    elif given_dim is None:
         backbone = TransformerBackbone(
             config.name, config.trainable_layers, config.max_length_tokens, device, words, cache
         )

@@ -34,8 +34,8 @@ from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoc
 from ronid.train.contrast import contrast
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
-from ronid.train.pretrain import pretrain
-from ronid.train.state import StageState, Training, dev_inputs_of, generator_of, inputs_of
+from ronid.train.pretrain import pretrain_layers
+from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.train.views import view
@@ -54,14 +54,8 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     encoder = training.encoder
     if config.encoder.trainable_layers == 0 and not config.encoder.adapter_width:
         raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")
-    inputs, dev = inputs_of(split), dev_inputs_of(split)
-    if config.pretrain.epochs and "pretrain" not in training.finished:
-        encoder.backbone.set_trainable(config.pretrain.trainable_layers)
-        rows = encoder.prepare(inputs, training.progress)
-        pretrain(training, split, rows, encoder.prepare(dev) if len(dev) else None, config.pretrain)
-        encoder.backbone.set_trainable(config.encoder.trainable_layers)
-
-    rows = encoder.prepare(inputs, training.progress)
+    pretrain_layers(training, split, config.pretrain, config.encoder.trainable_layers)
+    rows = encoder.prepare(inputs_of(split), training.progress)
     contrast(training, split, rows, config.contrast)
     state = alternate(training, split, rows, config)
     return gather(

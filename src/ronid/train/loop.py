@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError
@@ -116,10 +116,11 @@ class _Average:
     """
 
     def __init__(self, state: StageState, decay: float, steps: int) -> None:
-        self.weights = list(state.weights().values())
+        weights = {n: w for n, w in state.weights().items() if isinstance(w, nn.Parameter)}
+        self.weights: list[Tensor] = list(weights.values())
         self.decay = min(decay, max(0.0, 1 - 5 / steps))
         self.means: list[Tensor] = []
-        for name, weight in state.weights().items():
+        for name, weight in weights.items():
             key = f"average/{name}"
             if key not in state.tensors:  # else a checkpoint brought it
                 state.put(key, weight)

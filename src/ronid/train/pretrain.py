@@ -13,14 +13,36 @@ from ronid.encode.language_head import language_head
 from ronid.encode.rows import Pick, Rows, TokenRows
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
+from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.language_model import hidden_tokens, language_model_loss, mask_tokens
 from ronid.train.batches import cycled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
-from ronid.train.state import StageState, Training
+from ronid.train.state import StageState, Training, dev_inputs_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import AllEpochs, BestEpoch
 from ronid.train.views import untouchable
 from ronid.types import IntArray, Split
+
+
+def pretrain_layers(
+    training: Training, split: Split, config: PretrainConfig, trainable_layers: int
+) -> None:
+    """Pre-train the layers that the section names, then make those of the next stages trainable.
+
+    Args:
+        training: What the stages of this fit share.
+        split: The problem.
+        config: Settings.
+        trainable_layers: Layers trained after this stage.
+    """
+    if not config.epochs or "pretrain" in training.finished:
+        return
+    encoder = training.encoder
+    encoder.backbone.set_trainable(config.trainable_layers)
+    rows = encoder.prepare(inputs_of(split), training.progress)
+    dev = dev_inputs_of(split)
+    pretrain(training, split, rows, encoder.prepare(dev) if len(dev) else None, config)
+    encoder.backbone.set_trainable(trainable_layers)
 
 
 def pretrain(
@@ -50,7 +72,7 @@ def pretrain(
         epochs=config.epochs if has_dev else min(config.epochs, config.epochs_without_dev),
         steps=(
             steps_per_epoch(len(labelled), size)
-            if len(labelled)
+            if len(labelled) and config.epoch_rows == "labelled"
             else steps_per_epoch(len(rows), config.language_batch)
         ),
         lr=config.lr,
@@ -74,6 +96,9 @@ def pretrain(
         if "language" in state.heads:
             loss = _language_loss(state, rows, read, config.mask_probability)
             losses["loss_mlm"] = loss * config.language_weight
+        if "contrast" in state.heads:
+            loss = _contrast_loss(state, rows, picks, targets, config.contrast_temperature)
+            losses["loss_contrast"] = loss * config.contrast_weight
         return {"loss": torch.stack(list(losses.values())).sum(), **losses}
 
     def dev_accuracy(_: int) -> dict[str, Any]:
@@ -95,6 +120,8 @@ def _heads(
         if split.known and config.cross_entropy:
             linear = nn.Linear(encoder.dim, len(split.known))
             heads["classes"] = nn.Sequential(nn.Dropout(config.head_dropout), linear)
+        if config.contrast_weight:
+            heads["contrast"] = nn.Linear(encoder.dim, split.n_intents)
         if config.language_weight and isinstance(rows, TokenRows):
             assert isinstance(encoder.backbone, TransformerBackbone)
             if encoder.backbone.tokenizer.mask_token_id is None:
@@ -135,6 +162,18 @@ def _language_loss(state: StageState, rows: Rows, pick: Pick, probability: float
     with backbone.autocast():  # only masked tokens reach the large matrix
         logits = state.heads["language"](hidden[chosen])  # (m, v)
     return language_model_loss(logits, drawn[0][chosen])
+
+
+def _contrast_loss(
+    state: StageState, rows: Rows, picks: Picks, targets: Tensor, temperature: float
+) -> Tensor:
+    """Return the contrast between two dropout views of all picked rows."""
+    index = torch.cat([pick.index for pick in picks])
+    # A row without a given intent has only its other view for a positive: its number is its class.
+    classes = torch.where(targets[index] >= 0, targets[index], len(targets) + index)
+    views = [state.encoder.pooled(rows, pick) for _ in range(2) for pick in picks if len(pick)]
+    vectors = functional.normalize(state.heads["contrast"](torch.cat(views)), dim=-1)
+    return supervised_contrastive_loss(vectors, classes.repeat(2), temperature)
 
 
 @torch.no_grad()
