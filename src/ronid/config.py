@@ -298,8 +298,8 @@ _SHARES = frozenset(
 _POSITIVE = frozenset(
     (
         "batch", "clip_norm", "contrast_temperature", "eta", "labelled_batch", "language_batch",
-        "max_iterations", "max_length_tokens", "patience", "refresh_epochs", "restarts", "score_temperature",
-        "stop_patience", "temperature", "tolerance",
+        "max_iterations", "max_length_tokens", "patience", "refresh_epochs", "restarts",
+        "score_temperature", "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
 

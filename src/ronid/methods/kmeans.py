@@ -7,10 +7,9 @@ which clusters the known intents are.
 
 from dataclasses import dataclass, field
 
-from ronid.assign.start import ordered_kmeans
 from ronid.config import EncoderConfig, OptimiserConfig
-from ronid.train.infer import gather
-from ronid.train.state import Training, generator_of, inputs_of
+from ronid.train.infer import gather_by_kmeans
+from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
 
 
@@ -34,7 +33,4 @@ class Config:
 def fit(split: Split, config: Config, training: Training) -> Discovery:
     """Discover the intents of `split`."""
     rows = training.encoder.prepare(inputs_of(split), training.progress)
-    embeddings = training.encoder.embed_all(rows)
-    generator = generator_of(embeddings.device, training.seed, "kmeans")
-    found = ordered_kmeans(embeddings, split, generator=generator, n_init=config.restarts)
-    return gather(training, split, rows, found.centroids)
+    return gather_by_kmeans(training, split, rows, n_init=config.restarts)

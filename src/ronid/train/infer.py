@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ronid.assign.start import ordered_kmeans
 from ronid.encode.rows import Rows
-from ronid.train.state import Training
+from ronid.train.state import Training, generator_of
 from ronid.types import Discovery, IntArray, Rule, Split
 
 
@@ -51,6 +52,26 @@ def _closeness(points: Tensor, prototypes: Tensor, rule: Rule) -> Tensor:
     if rule == "cosine":
         return points @ prototypes.T
     return -torch.cdist(points, prototypes).square().log1p()
+
+
+def gather_by_kmeans(
+    training: Training, split: Split, rows: Rows, *, n_init: int = 10, init: Tensor | None = None
+) -> Discovery:
+    """Gather what a method found whose published inference is k-means over its features.
+
+    The training rows are clustered, and a new utterance gets the intent whose centre is nearest.
+
+    Args:
+        training: The fit that is over.
+        split: The problem.
+        rows: Its training rows, prepared.
+        n_init: Restarts of k-means.
+        init: (k, d) centres to start from instead, known intents first.
+    """
+    embeddings = training.encoder.embed_all(rows)
+    generator = generator_of(embeddings.device, training.seed, "gather")
+    found = ordered_kmeans(embeddings, split, generator=generator, n_init=n_init, init=init)
+    return gather(training, split, rows, found.centroids)
 
 
 def gather(  # noqa: PLR0913 - what a discovery is made of

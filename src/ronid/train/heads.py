@@ -1,0 +1,37 @@
+"""Heads that a stage trains and leaves behind: classifiers and projections, seeded by the run."""
+
+from torch import nn
+
+from ronid.train.loop import seeded
+from ronid.train.state import Training
+
+
+def classifier(training: Training, place: str, outputs: int) -> nn.Module:
+    """Return a new linear layer from the encoder's features to `outputs` classes.
+
+    Args:
+        training: The fit it belongs to.
+        place: Names it; first weights derive from the run's seed and this.
+        outputs: Number of classes.
+    """
+    with seeded(training.encoder.device, training.seed, place):
+        return nn.Linear(training.encoder.dim, outputs).to(training.encoder.device)
+
+
+def projection(
+    training: Training, place: str, outputs: int, *, width: int = 0, dropout: float = 0.0
+) -> nn.Module:
+    """Return a new network of one hidden layer, the space in which a contrast is made.
+
+    Args:
+        training: The fit it belongs to.
+        place: Names it; first weights derive from the run's seed and this.
+        outputs: Width of the space.
+        width: Width of the hidden layer, that of the features when 0.
+        dropout: Dropout after the hidden layer.
+    """
+    dim = training.encoder.dim
+    with seeded(training.encoder.device, training.seed, place):
+        layers = [nn.Linear(dim, width or dim), nn.ReLU(), nn.Dropout(dropout)]
+        network = nn.Sequential(*layers, nn.Linear(width or dim, outputs))
+    return network.to(training.encoder.device)
