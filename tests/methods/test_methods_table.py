@@ -1,0 +1,74 @@
+"""The table of methods: recipes by name, settings from files, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from ronid.config import to_dict, to_toml, updated
+from ronid.errors import ConfigError, UsageError
+from ronid.methods import (
+    METHODS,
+    check_labels,
+    from_toml,
+    method,
+    presets_of,
+    published,
+    read_settings,
+    recipe,
+)
+from ronid.presets import PRESETS
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "ronid"])
+def test_other_methods_have_one_preset(name: str) -> None:
+    assert presets_of(name) == ("published",)
+    assert recipe(name) == recipe(name, "auto") == recipe(name, "published")
+    assert recipe(name).preset == "published"
+    with pytest.raises(ConfigError, match=f"'{name}' has no preset 'fast'; choose one of: auto"):
+        recipe(name, "fast")
+
+
+def test_ronid_has_its_own() -> None:
+    assert presets_of("ronid") == tuple(PRESETS)
+    assert recipe("ronid", "paper") == PRESETS["paper"]
+    assert recipe("ronid", gpu=True) == PRESETS["default"]
+    assert recipe("ronid") == PRESETS["fast"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("kmean", "did you mean 'kmeans'"), ("zzz", "choose one of: kmeans")]
+)
+def test_unknown_methods_are_refused_with_a_hint(name: str, hint: str) -> None:
+    for ask in (method, recipe):
+        with pytest.raises(ConfigError, match=f"no method '{name}'; {hint}"):
+            ask(name)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_recipe_survives_a_file(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    config = updated(recipe(name), {"encoder": {"max_length_tokens": 40}})
+    path.write_text(to_toml({"format_version": 1, **to_dict(config)}))
+    assert from_toml(path) == config
+    assert read_settings(path).method == name
+
+
+def test_a_file_that_names_no_method_is_ronids(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('preset = "paper"\n')
+    assert from_toml(path) == PRESETS["paper"]
+    assert read_settings(path).method == ""
+
+
+def test_only_methods_that_need_labels_refuse_to_work_without() -> None:
+    for name, spec in METHODS.items():
+        check_labels(name, 1)
+        if spec.needs_labels:
+            with pytest.raises(UsageError, match="choose a method that needs none: kmeans"):
+                check_labels(name, 0)
+        else:
+            check_labels(name, 0)
+
+
+def test_constants_of_an_unknown_dataset_are_none() -> None:
+    assert all(published(name, "mine") == {} for name in METHODS)

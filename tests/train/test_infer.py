@@ -1,0 +1,104 @@
+"""Inference by prototype: both rules, and what is gathered of a fit that is over."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ronid.config import EncoderConfig
+from ronid.encode.encoder import build_encoder
+from ronid.train.infer import gather, gather_by_kmeans, predict
+from ronid.train.state import Training, inputs_of
+from ronid.types import Rule, Split
+
+RULES: tuple[Rule, ...] = ("cosine", "distance")
+
+
+def points(n: int, d: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.fixture
+def problem() -> Split:
+    """40 rows around four far corners; every fifth row of the first two carries its label."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(40) % 4
+    vectors = 5 * np.eye(4, 6)[classes] + rng.normal(size=(40, 6)) / 4
+    targets = np.where((classes < 2) & (np.arange(40) < 12), classes, -1)
+    return Split(
+        texts=[""] * 40,
+        targets=targets,
+        known=("a", "b"),
+        n_intents=4,
+        embeddings=vectors.astype(np.float32),
+        truth=classes,
+    )
+
+
+def training_of(split: Split) -> Training:
+    config = EncoderConfig(trainable_layers=0, normalise=False)
+    assert split.embeddings is not None
+    dim = split.embeddings.shape[1]
+    return Training(build_encoder(config, torch.device("cpu"), seed=0, given_dim=dim), 0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_probabilities_equal_a_plain_loop(rule: Rule) -> None:
+    a, b, tau = points(7, 3), points(4, 3, 1), 0.5
+    found = predict(a, b, tau, rule)
+    for i, row in enumerate(a.double().numpy()):
+        near = [
+            float(row @ centre)
+            if rule == "cosine"
+            else -np.log1p(float(np.sum((row - centre) ** 2)))
+            for centre in b.double().numpy()
+        ]
+        weights = np.exp(np.array(near) / tau)
+        np.testing.assert_allclose(found.probabilities[i], weights / weights.sum(), rtol=1e-6)
+        assert found.labels[i] == int(np.argmax(near))
+
+
+def test_golden_distances() -> None:
+    found = predict(torch.tensor([[0.0]]), torch.tensor([[0.0], [1.0], [3.0]]), 1.0, "distance")
+    # 1 / (1 + d^2) at distances 0, 1 and 3, over their sum.
+    np.testing.assert_allclose(found.probabilities[0], np.array([1, 0.5, 0.1]) / 1.6)
+
+
+@given(seed=st.integers(0, 99), rule=st.sampled_from(RULES))
+def test_order_of_prototypes_is_the_order_of_columns(seed: int, rule: Rule) -> None:
+    a, b = points(5, 3, seed), points(4, 3, seed + 1)
+    order = np.random.default_rng(seed).permutation(4)
+    straight, moved = predict(a, b, 1.0, rule), predict(a, b[order], 1.0, rule)
+    np.testing.assert_allclose(moved.probabilities, straight.probabilities[:, order], rtol=1e-9)
+
+
+def test_gathered_labels_keep_what_was_given(problem: Split) -> None:
+    training = training_of(problem)
+    rows = training.encoder.prepare(inputs_of(problem))
+    wrong = torch.zeros(4, 6)
+    wrong[3, 0] = 5.0  # the first intent's rows look like the fourth
+    found = gather(training, problem, rows, wrong)
+    given_rows = problem.labelled
+    assert np.array_equal(found.labels[given_rows], problem.targets[given_rows])
+    assert found.rule == "distance"
+    assert found.prior.tolist() == (np.bincount(found.labels, minlength=4) / 40).tolist()
+
+
+def test_clusters_of_known_intents_come_first(problem: Split) -> None:
+    training = training_of(problem)
+    rows = training.encoder.prepare(inputs_of(problem))
+    found = gather_by_kmeans(training, problem, rows)
+    assert problem.truth is not None
+    known = problem.truth < 2
+    assert np.array_equal(found.labels[known], problem.truth[known])
+    assert len(set(found.labels)) == 4
+
+
+def test_centres_to_start_from_keep_their_order(problem: Split) -> None:
+    training = training_of(problem)
+    rows = training.encoder.prepare(inputs_of(problem))
+    order = [1, 0, 3, 2]
+    starts = 5 * torch.eye(4, 6)[order]
+    found = gather_by_kmeans(training, problem, rows, init=starts)
+    np.testing.assert_allclose(found.prototypes, starts.numpy(), atol=0.5)
