@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from ronid import RoNID
-from ronid.errors import DataError, RonidWarning, UsageError
+from ronid import IntentDiscovery, RoNID
+from ronid.errors import ConfigError, DataError, RonidWarning, UsageError
 from ronid.presets import WITHOUT_GPU
 from toys import TinyEncoder, Toy
 
@@ -345,3 +345,34 @@ def test_unfitted_model_has_no_score_and_nothing_to_save(tmp_path: Path) -> None
     with pytest.raises(NotFittedError):
         RoNID().save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+class TestIntentDiscovery:
+    """The same front door for every method."""
+
+    def test_any_method_fits_predicts_saves_and_loads(
+        self, tiny: TinyEncoder, few_utterances: Toy, tmp_path: Path
+    ) -> None:
+        model = IntentDiscovery(6, method="kmeans", encoder=tiny("bert"), device="cpu")
+        model.fit(few_utterances.texts, few_utterances.labels())
+        model.save(tmp_path / "model")
+        loaded = IntentDiscovery.load(tmp_path / "model", device="cpu")
+        assert loaded.get_params() == model.get_params() | {"preset": "published"}
+        texts = few_utterances.texts[:5]
+        assert loaded.predict(texts).tolist() == model.predict(texts).tolist()
+        assert loaded.predict_proba(texts).sum(axis=1) == pytest.approx(1.0)
+
+    def test_ronid_is_the_method_unless_told(self, few_utterances: Toy) -> None:
+        assert IntentDiscovery().method == "ronid"
+        assert RoNID().method == "ronid"
+        assert "method" not in RoNID().get_params()
+        assert clone(IntentDiscovery(3, method="kmeans")).method == "kmeans"
+
+    def test_unknown_method_is_refused(self, few_utterances: Toy) -> None:
+        with pytest.raises(ConfigError, match="no method 'kmeens'; did you mean 'kmeans'"):
+            IntentDiscovery(3, method="kmeens").fit(few_utterances.texts)
+
+    def test_settings_of_another_method_are_refused(self, few_utterances: Toy) -> None:
+        model = IntentDiscovery(3, method="kmeans", settings={"m_step": {"alpha": 0.5}})
+        with pytest.raises(ConfigError, match="unknown setting 'm_step'"):
+            model.fit(few_utterances.texts)

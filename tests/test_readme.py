@@ -112,7 +112,14 @@ def test_every_shell_example_runs(desk: Path) -> None:
             words, cwd=desk, env=environment(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
-    assert {words[1] for words in ran} == {"data", "fit", "predict", "evaluate", "report"}
+    assert {words[1] for words in ran} == {
+        "data",
+        "fit",
+        "methods",
+        "predict",
+        "evaluate",
+        "report",
+    }
     assert len((desk / "answers.csv").read_text(encoding="utf-8").splitlines()) > 50
     assert (desk / "stopped-run" / "report.html").is_file()
     named = re.findall(r"^\| `([\w.]+)/?`(?:, `([\w.]+)`)? \|", README, re.MULTILINE)

@@ -1,0 +1,75 @@
+"""Other methods through the command line: the same folder, report and predictions."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ronid import IntentDiscovery, RoNID
+from ronid.errors import UsageError
+from ronid.methods import METHODS
+from toys import TinyEncoder
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+FIT = ("--out", "run", "--intents", "3", "--device", "cpu")
+
+
+def test_methods_are_listed(ronid: Command) -> None:
+    shown = ronid("methods").stdout
+    for name, spec in METHODS.items():
+        assert name in shown
+        assert spec.title in shown
+    listed = json.loads(ronid("methods", "--json").stdout)
+    assert [row["name"] for row in listed] == list(METHODS)
+    assert {row["name"]: row["presets"] for row in listed}["ronid"] == ["paper", "default", "fast"]
+
+
+def test_fit_report_predict_and_load(
+    ronid: Command, calls: Path, tiny: TinyEncoder, tmp_path: Path
+) -> None:
+    done = ronid("fit", calls, *FIT, "--method", "agglomerative", "--encoder", tiny("bert"))
+    assert done.returncode == 0, done.stderr
+    assert "no GPU here" not in done.stderr  # that is for those who did not choose
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "AC, preset published" in page
+    answer = json.loads(ronid("predict", "run", "--text", "card lost", "--json").stdout)
+    assert answer
+    loaded = IntentDiscovery.load(tmp_path / "run", device="cpu")
+    assert loaded.method == "agglomerative"
+    assert loaded.predict(["card lost"])[0] in loaded.classes_
+    with pytest.raises(UsageError, match="made by method 'agglomerative'; load it with Intent"):
+        RoNID.load(tmp_path / "run", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "kmean"), "no method 'kmean'; did you mean 'kmeans'?"),
+        (("--method", "kmeans", "--preset", "fast"), "method 'kmeans' has no preset 'fast'"),
+        (("--method", "kmeans", "--config", "a.toml"), "contradicts method 'agglomerative'"),
+        (("--config", "b.toml"), "unknown setting 'm_step'"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused_in_one_line(
+    ronid: Command, calls: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "a.toml").write_text('method = "agglomerative"\n')
+    (tmp_path / "b.toml").write_text('method = "kmeans"\n[m_step]\nepochs = 3\n')
+    done = ronid("fit", calls, *FIT, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_of_settings_chooses_the_method(
+    ronid: Command, calls: Path, tiny: TinyEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "a.toml").write_text('method = "kmeans"\nrestarts = 2\n')
+    done = ronid("fit", calls, *FIT, "--config", "a.toml", "--encoder", tiny("bert"), "--quiet")
+    assert done.returncode == 0, done.stderr
+    written = (tmp_path / "run" / "config.toml").read_text(encoding="utf-8")
+    assert 'method = "kmeans"' in written
+    assert "restarts = 2" in written
