@@ -1,6 +1,7 @@
 """Every example of the README runs, and the documents say nothing that is not there.
 
-Run as a program, this file renews the table of settings in docs/method.md.
+Run as a program, this file renews the table of settings in docs/method.md and what
+docs/methods.md says of every method.
 """
 
 import os
@@ -16,14 +17,17 @@ from typing import Any
 
 import pytest
 
-from ronid.config import RoNIDConfig
+from ronid.config import EncoderConfig, OptimiserConfig, RoNIDConfig
+from ronid.methods import METHODS, method, recipe
 from ronid.presets import PRESETS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 METHOD = ROOT / "docs" / "method.md"
+METHODS_PAGE = ROOT / "docs" / "methods.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 TABLE = re.compile(r"(?<=<!-- config -->\n).*?(?=<!-- /config -->)", re.DOTALL)
+LIST = re.compile(r"(?<=<!-- methods -->\n).*?(?=<!-- /methods -->)", re.DOTALL)
 
 
 def blocks(language: str, text: str = README) -> list[str]:
@@ -51,6 +55,60 @@ def setting_table() -> str:
             cells = (f"`{section.name}.{item.name}`", *values, about.get(item.name, ""))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def methods_list() -> str:
+    """Return every method but RoNID as Markdown: its docstring, its settings, their values."""
+    lines = ["| `--method` | name | labels | published by |", "| --- | --- | --- | --- |"]
+    for name, spec in METHODS.items():
+        needed = "needed" if spec.needs_labels else "used"
+        labels = "not used" if spec.kind == "unsupervised" else needed
+        lines.append(f"| `{name}` | {spec.title} | {labels} | {spec.paper} |")
+    for name, spec in METHODS.items():
+        if name != "ronid":
+            lines += ["", f"## {spec.title}", "", (method(name).__doc__ or "").strip(), ""]
+            lines += own_settings(name)
+    return "\n".join(lines) + "\n"
+
+
+def own_settings(name: str) -> list[str]:
+    """Return the lines of the table of a method's settings, with those of the benchmarks."""
+    config, per_dataset = recipe(name), getattr(method(name), "PUBLISHED", {})
+    lines = ["| setting | value | what |", "| --- | --- | --- |"]
+    values: list[tuple[str, Any, str]] = []
+    for item in fields(config):  # type: ignore[arg-type]
+        value = getattr(config, item.name)
+        if isinstance(value, EncoderConfig | OptimiserConfig):  # only what differs from the usual
+            usual = type(value)()
+            about = described(type(value))
+            for part in fields(value):
+                if getattr(value, part.name) != getattr(usual, part.name):
+                    key = f"{item.name}.{part.name}"
+                    values.append((key, getattr(value, part.name), about.get(part.name, "")))
+        elif is_dataclass(value):
+            about = described(type(value))  # type: ignore[arg-type]
+            values += [
+                (f"{item.name}.{part.name}", getattr(value, part.name), about.get(part.name, ""))
+                for part in fields(value)
+            ]
+        elif item.name not in ("method", "preset"):
+            values.append((item.name, value, described(type(config)).get(item.name, "")))
+    for key, value, about in values:
+        special = [
+            f"{dataset} `{found}`"
+            for dataset, changes in per_dataset.items()
+            if (found := _at(changes, key)) is not None
+        ]
+        shown = ", ".join([f"`{value}`", *special])
+        lines.append(f"| `{key}` | {shown} | {about} |")
+    return lines
+
+
+def _at(changes: Any, key: str) -> Any:
+    """Return the value of a dotted key of nested changes, or None."""
+    for part in key.split("."):
+        changes = changes.get(part) if isinstance(changes, dict) else None
+    return changes
 
 
 def described(config: type[Any]) -> dict[str, str]:
@@ -200,6 +258,11 @@ def test_table_of_settings_is_the_one_of_the_code() -> None:
     assert table == setting_table(), "renew it with: python tests/test_readme.py"
 
 
+def test_list_of_methods_is_the_one_of_the_code() -> None:
+    (found,) = LIST.findall(METHODS_PAGE.read_text(encoding="utf-8"))
+    assert found == methods_list(), "renew it with: python tests/test_readme.py"
+
+
 def test_citation_is_that_of_the_readme() -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     from ronid.version import __version__
@@ -244,5 +307,9 @@ def test_picture_of_the_report_is_small() -> None:
 
 
 if __name__ == "__main__":
-    page = METHOD.read_text(encoding="utf-8")
-    METHOD.write_text(TABLE.sub(lambda _: setting_table(), page), encoding="utf-8")
+    for page, part, made in (
+        (METHOD, TABLE, setting_table()),
+        (METHODS_PAGE, LIST, methods_list()),
+    ):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(part.sub(lambda _, new=made: new, text), encoding="utf-8")

@@ -1,6 +1,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ronid.bench.rows import append_row
 from ronid.bench.table import figure, make_table, seeds_text
 from ronid.cli.app import app
 from ronid.errors import UsageError
+from ronid.methods import METHODS
 
 THREE = [made_row(90.0, 0), made_row(92.0, 1), made_row(97.0, 2)]
 
@@ -207,3 +209,15 @@ def test_command_reads_several_files_and_writes_one(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "93.00 ± 3.61" in out.read_text(encoding="utf-8")
     assert list(tmp_path.glob(".*")) == []
+
+
+def test_what_must_be_said_of_a_method_stands_beside_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noted = replace(METHODS["kmeans"], note="reconstruction")
+    monkeypatch.setitem(METHODS, "kmeans", noted)
+    rows = [made_row(90, method="kmeans", preset="published"), made_row(90)]
+    table = make_table(rows, beside="own")
+    ours = [line.lead["method"] for line in table.lines if not line.source]
+    assert ours == ["K-means (reconstruction)", "RoNID"]
+    assert any(line.lead["method"] == "K-means" for line in table.lines if line.source)
