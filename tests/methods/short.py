@@ -10,12 +10,19 @@ from toys import TinyEncoder
 SHORT: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
+    "dac": {"pairs": {"threshold_step": 0.03, "lr": 3e-3, "batch": 32}},
+    "cdac_plus": {
+        "pairs": {"threshold_step": 0.03, "lr": 1e-3, "batch": 64},
+        "refine": {"epochs": 6, "lr": 1e-3, "batch": 64},
+    },
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
 
 QUICK: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
+    "dac": {"pairs": {"epochs": 2, "lr": 1e-3}},
+    "cdac_plus": {"pairs": {"epochs": 2, "lr": 1e-3}, "refine": {"epochs": 2, "lr": 1e-3}},
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

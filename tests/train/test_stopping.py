@@ -6,7 +6,7 @@ import torch
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
 from ronid.train.state import StageState
-from ronid.train.stopping import AllEpochs, BestEpoch, SettledLabels
+from ronid.train.stopping import AllEpochs, BestEpoch, FirstOf, SettledLabels
 from toys import TinyEncoder
 
 
@@ -73,3 +73,18 @@ def test_first_epoch_has_no_change_and_is_not_settled(state: StageState) -> None
 
 def test_all_epochs_never_stops(state: StageState) -> None:
     assert not AllEpochs().stop({"changed": 0.0, "dev": 0.0}, state)
+
+
+class TestFirstOf:
+    def test_any_rule_ends_the_stage(self, state: StageState) -> None:
+        stopper = FirstOf((BestEpoch("dev", patience=2), SettledLabels(change=0.1, patience=1)))
+        assert not stopper.stop({"dev": 1.0, "changed": 0.5}, state)
+        assert stopper.stop({"dev": 2.0, "changed": 0.0}, state)
+
+    def test_all_rules_see_every_epoch(self, state: StageState) -> None:
+        stopper = FirstOf((SettledLabels(change=0.1, patience=1), BestEpoch("dev", patience=9)))
+        set_weights(state, 1.0)
+        assert stopper.stop({"dev": 1.0, "changed": 0.0}, state)
+        set_weights(state, 2.0)
+        stopper.finish(state)
+        assert weights(state) == {1.0}

@@ -49,6 +49,10 @@ METHODS: dict[str, Spec] = {
     "agglomerative": Spec(
         "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
     ),
+    "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
+    "cdac_plus": Spec(
+        "CDAC+", "Lin et al., AAAI 2020", "ronid.methods.cdac_plus", "semi-supervised"
+    ),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 

@@ -75,6 +75,27 @@ class SettledLabels:
 
 
 @dataclass(frozen=True)
+class FirstOf:
+    """Stop as soon as one of several rules says so; all of them see every epoch.
+
+    Args:
+        stoppers: The rules, each of a kind of its own: two of one kind would share counters.
+    """
+
+    stoppers: tuple[Stopper, ...]
+
+    def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
+        """Ask all of them."""
+        votes = [stopper.stop(row, state) for stopper in self.stoppers]
+        return any(votes)
+
+    def finish(self, state: StageState) -> None:
+        """Let each of them put back what it wants to."""
+        for stopper in self.stoppers:
+            stopper.finish(state)
+
+
+@dataclass(frozen=True)
 class AllEpochs:
     """Never stop early."""
 

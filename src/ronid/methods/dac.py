@@ -1,0 +1,62 @@
+"""DAC (Chang et al., 2017): deep adaptive clustering, a classifier learnt from pairs alone.
+
+Two utterances whose logits have a cosine above one threshold are taken to share an intent, below
+another not to; the thresholds close in from epoch to epoch, so that ever harder pairs take part.
+The intent of an utterance is its greatest logit.
+
+This is the version for text behind the published figures (CDAC without labels, Lin et al., 2020):
+raw logits in place of a softmax, two moving thresholds in place of one. Beside it
+
+- features are the masked mean in place of the mean over padding too, and a logit is divided by the
+  length of its vector, which leaves the greatest the greatest;
+- the constant u - l of the published loss, which has no gradient, is left out;
+- weights of the two new layers start as torch starts them, as nothing else was published here;
+- batches are drawn anew in every epoch, with warm-up and decay over all 46 epochs.
+
+Labels take no part in the training: where there are any, they say which columns are the known
+intents. Nothing keeps all utterances from becoming similar; that is what happens where they start
+out so, and the published figure on StackOverflow is of that kind.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from ronid.assign.start import known_first
+from ronid.config import EncoderConfig, OptimiserConfig
+from ronid.train.infer import gather
+from ronid.train.pairs import PairsConfig, learn_pairs
+from ronid.train.state import Training, inputs_of
+from ronid.types import Discovery, Split
+
+TEMPERATURE = 0.1
+"""Gives a one-hot feature a probability of 0.99 among 150 intents; the argmax does not depend."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of DAC.
+
+    Args:
+        pairs: How pairs are told apart and learnt from.
+    """
+
+    method: str = "dac"
+    preset: str = "published"
+    encoder: EncoderConfig = field(
+        default_factory=lambda: EncoderConfig(trainable_layers=1, head="tanh_logits")
+    )
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    pairs: PairsConfig = field(default_factory=PairsConfig)
+
+    holds_out = False
+
+
+def fit(split: Split, config: Config, training: Training) -> Discovery:
+    """Discover the intents of `split`."""
+    encoder = training.encoder
+    rows = encoder.prepare(inputs_of(split), training.progress)
+    learn_pairs(training, split, rows, config.pairs)
+    columns = torch.eye(split.n_intents, device=encoder.device)
+    columns = known_first(columns, encoder.embed_all(rows), split)
+    return gather(training, split, rows, columns, temperature=TEMPERATURE, rule="cosine")
