@@ -49,6 +49,15 @@ METHODS: dict[str, Spec] = {
     "agglomerative": Spec(
         "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
     ),
+    "deepcluster": Spec(
+        "DeepCluster", "Caron et al., ECCV 2018", "ronid.methods.deepcluster", "unsupervised"
+    ),
+    "deep_aligned": Spec(
+        "DeepAligned", "Zhang et al., AAAI 2021", "ronid.methods.deep_aligned", "semi-supervised"
+    ),
+    "latent_em": Spec(
+        "LatentEM", "Zhou et al., ACL 2023", "ronid.methods.latent_em", "semi-supervised"
+    ),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 
