@@ -289,8 +289,8 @@ class MethodConfig(Protocol):
 
 _SHARES = frozenset(
     (
-        "adapter_dropout", "alpha", "average", "certainty", "head_dropout", "mask_probability",
-        "neighbour_share",
+        "adapter_dropout", "alpha", "average", "certainty", "cross_entropy_share", "head_dropout",
+        "mask_probability", "neighbour_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
     )

@@ -50,6 +50,32 @@ def test_loss_of_a_mask_equals_a_loop(b: int, seed: int) -> None:
     assert float(loss) == pytest.approx(naive_loss(s, mask.tolist(), 0.07))
 
 
+@settings(max_examples=40, deadline=None)
+@given(labels=st.lists(st.integers(-1, 3), min_size=1, max_size=10), seed=st.integers(0, 1000))
+def test_loss_per_pair_equals_a_loop(labels: list[int], seed: int) -> None:
+    s, tau = units(len(labels), seed=seed), 0.3
+    terms = []
+    for i, one in enumerate(labels):
+        total = sum(math.exp(float(s[i] @ a) / tau) for j, a in enumerate(s) if j != i)
+        terms += [
+            math.log(total) - float(s[i] @ s[j]) / tau
+            for j, other in enumerate(labels)
+            if j != i and one == other >= 0
+        ]
+    loss = supervised_contrastive_loss(s, torch.tensor(labels), tau, per_pair=True)
+    assert float(loss) == pytest.approx(sum(terms) / len(terms) if terms else 0.0)
+
+
+def test_golden_loss_per_pair() -> None:
+    s = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    labels = torch.tensor([0, 0, 0, 1, 1])
+    one, two = math.log(2 + 2 * math.exp(-2)), math.log(1 + 3 * math.exp(-2))
+    loss = supervised_contrastive_loss(s, labels, 0.5, per_pair=True)
+    assert float(loss) == pytest.approx((6 * one + 2 * two) / 8)
+    per_anchor = supervised_contrastive_loss(s, labels, 0.5)
+    assert float(per_anchor) == pytest.approx((3 * one + 2 * two) / 5)
+
+
 def test_golden_loss() -> None:
     s = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     loss = supervised_contrastive_loss(s, torch.tensor([0, 0, 1]), 0.5)

@@ -14,6 +14,14 @@ SHORT: dict[str, dict[str, Any]] = {
     "cdac_plus": {
         "pairs": {"threshold_step": 0.03, "lr": 1e-3, "batch": 64},
         "refine": {"epochs": 6, "lr": 1e-3, "batch": 64},
+    "deepcluster": {"discover": {"epochs": 3, "batch": 64, "lr": 1e-3}},
+    "deep_aligned": {
+        "pretrain": {"epochs": 6, "lr": 1e-3, "labelled_batch": 32},
+        "discover": {"epochs": 4, "batch": 64, "lr": 1e-3},
+    },
+    "latent_em": {
+        "pretrain": {"epochs": 6, "lr": 1e-3, "labelled_batch": 32},
+        "em": {"epochs": 4, "batch": 64, "lr": 1e-3},
     },
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
@@ -23,6 +31,15 @@ QUICK: dict[str, dict[str, Any]] = {
     "agglomerative": {},
     "dac": {"pairs": {"epochs": 2, "lr": 1e-3}},
     "cdac_plus": {"pairs": {"epochs": 2, "lr": 1e-3}, "refine": {"epochs": 2, "lr": 1e-3}},
+    "deepcluster": {"discover": {"epochs": 2}},
+    "deep_aligned": {
+        "pretrain": {"epochs": 2, "lr": 1e-3},
+        "discover": {"epochs": 2, "lr": 1e-3, "restarts": 2},
+    },
+    "latent_em": {
+        "pretrain": {"epochs": 2, "lr": 1e-3},
+        "em": {"epochs": 2, "batch": 32, "lr": 1e-3, "restarts": 2},
+    },
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

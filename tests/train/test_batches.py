@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import (
+    cycled_batches,
+    shuffled_batches,
+    steps_per_epoch,
+    uniform_batches,
+)
 
 ROWS = st.lists(st.integers(0, 500), min_size=1, max_size=40, unique=True)
 
@@ -80,3 +85,46 @@ def test_no_rows_or_no_room_give_empty_batches(rows: int, size: int) -> None:
 
 def test_golden_steps() -> None:
     assert [steps_per_epoch(n, 4) for n in (0, 1, 4, 5, 9)] == [1, 1, 1, 2, 3]
+
+
+LABELS = st.lists(st.integers(0, 6), min_size=1, max_size=60)
+
+
+@given(labels=LABELS, size=st.integers(1, 20), seed=st.integers(0, 99))
+def test_uniform_batches_hold_every_cluster_equally_often(
+    labels: list[int], size: int, seed: int
+) -> None:
+    clusters = np.array(labels)
+    batches = list(uniform_batches(clusters, size, np.random.default_rng(seed)))
+    assert len(batches) == steps_per_epoch(len(labels), size)
+    assert {len(batch) for batch in batches} == {min(size, len(labels))}
+    rows = np.concatenate(batches)
+    share = -(-len(rows) // len(set(labels)))
+    drawn = np.bincount(clusters[rows], minlength=7)
+    assert drawn.max() <= share
+    # What is cut off to fill whole batches is less than one row per cluster.
+    assert np.sum(share - drawn[np.unique(clusters)]) < len(set(labels))
+    for name in set(labels):
+        often = np.bincount(rows, minlength=len(labels))[clusters == name]
+        assert often.max() <= -(-share // len(often))
+
+
+def test_uniform_batches_follow_the_generator() -> None:
+    labels = np.arange(50) % 3
+    one, two, other = (
+        np.concatenate([*uniform_batches(labels, 8, np.random.default_rng(seed))])
+        for seed in (0, 0, 1)
+    )
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+def test_a_cluster_of_one_row_comes_as_often_as_a_large_one() -> None:
+    labels = np.array([0] * 99 + [1])
+    rows = np.concatenate([*uniform_batches(labels, 10, np.random.default_rng(0))])
+    assert (rows == 99).sum() == 50
+    assert len(np.unique(rows[rows != 99])) == 50
+
+
+def test_uniform_batches_of_no_rows_are_none() -> None:
+    assert list(uniform_batches(np.empty(0, np.int64), 8, np.random.default_rng(0))) == []

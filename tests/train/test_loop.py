@@ -261,3 +261,24 @@ def test_a_stage_trains_at_the_rate_that_suits_the_encoders_size(
     run_epochs(training, stage, StageState(training.encoder), lambda _: single_rows(1), step)
     # The first step of AdamW moves a weight by the learning rate.
     torch.testing.assert_close(before - weight_of(training), torch.full_like(before, 0.1 / 4))
+
+
+def test_heads_drawn_anew_lose_their_moments_and_others_keep_them(training: Training) -> None:
+    state = StageState(
+        training.encoder, {"new": torch.nn.Linear(3, 2), "old": torch.nn.Linear(3, 2)}
+    )
+    training.optimiser = OptimiserConfig(warmup_share=0.0, weight_decay=0.0, clip_norm=1e9)
+    moves: dict[str, list[float]] = {"new": [], "old": []}
+    rates = [0.1 * linear_factor(step, 4, 0.0) for step in range(4)]
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        for name, seen in moves.items():
+            seen.append(float(state.heads[name].weight[0, 0].detach()))
+        sign = 1 if int(picks[0].index) == 0 else 1e-3  # a gradient that shrinks within an epoch
+        return {"loss": sign * sum(head.weight.sum() for head in state.heads.values())}
+
+    stage = Stage("s", ROWS, 2, 2, 0.1, fresh_heads=("new",))
+    run_epochs(training, stage, state, lambda _: single_rows(2), step)
+    # The first step of AdamW moves a weight by the whole rate, a later one by less or more.
+    assert moves["new"][2] - moves["new"][3] == pytest.approx(rates[2], rel=1e-4)
+    assert abs(moves["old"][2] - moves["old"][3] - rates[2]) > 0.02 * rates[2]

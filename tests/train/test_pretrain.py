@@ -1,6 +1,7 @@
 """Pre-training: what it learns, what it may touch, and what it does without labels or head."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ import torch
 from ronid.config import ALL_LAYERS, EncoderConfig, PretrainConfig
 from ronid.encode.encoder import build_encoder
 from ronid.errors import UsageError
-from ronid.train.pretrain import pretrain
+from ronid.train.checkpoint import Checkpoint
+from ronid.train.pretrain import pretrain, pretrain_layers
 from ronid.train.state import Training
 from ronid.types import Split
 from toys import FAMILIES, TinyEncoder, Toy
@@ -159,3 +161,33 @@ class TestContrast:
         run(training, few_utterances.split(known=0), self.config)
         assert set(training.history[-1]) >= {"loss", "loss_contrast"}
         assert "loss_ce" not in training.history[-1]
+
+
+def test_classifier_is_kept_for_a_later_stage_when_asked(
+    tiny: TinyEncoder, few_utterances: Toy, tmp_path: Path
+) -> None:
+    split = few_utterances.split(dev=12)
+    path = tmp_path / "fit.safetensors"
+    training = start(tiny("bert"))
+    training.checkpoint = Checkpoint(path, every_s=0.0)
+    pretrain_layers(training, split, SHORT, 1, keep_classes=True)
+    head = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(training.encoder.dim, 4))
+    before = head[1].weight.detach().clone()
+    training.recall("other", head)
+    assert head[1].weight.equal(before)
+    training.recall("classes", head)
+    assert not head[1].weight.equal(before)
+
+    resumed = start(tiny("bert"))
+    resumed.checkpoint = Checkpoint(path, every_s=0.0)
+    resumed.restore()
+    again = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(training.encoder.dim, 4))
+    resumed.recall("classes", again)
+    assert again[1].weight.equal(head[1].weight)
+    assert again[1].bias.equal(head[1].bias)
+
+
+def test_classifier_is_not_kept_unless_asked(tiny: TinyEncoder, few_utterances: Toy) -> None:
+    training = start(tiny("bert"))
+    pretrain_layers(training, few_utterances.split(), SHORT, 1)
+    assert training.kept == {}

@@ -8,23 +8,27 @@ from torch import Tensor
 from ronid.losses.prototype import scaled_similarities
 
 
-def supervised_contrastive_loss(features: Tensor, positives: Tensor, temperature: float) -> Tensor:
+def supervised_contrastive_loss(
+    features: Tensor, positives: Tensor, temperature: float, *, per_pair: bool = False
+) -> Tensor:
     """Pull utterances that belong together closer than all others of the batch.
 
     Purpose: representations in which same-intent utterances are neighbours.
 
     Inputs: features (b, d) unit vectors; positives, either a (b, b) boolean mask whose row i marks
     the positives of anchor i, or (b,) labels of which equal ones >= 0 are positives; temperature
-    tau.
+    tau; per_pair, whether all pairs count alike instead of all anchors.
 
     Equation: L = -mean_i mean_{p in P(i)} log( exp(s_i . s_p / tau) / sum_{a != i} exp(s_i . s_a /
     tau) ). An utterance is never its own positive; anchors without positives are skipped; with
-    none left the loss is 0.
+    none left the loss is 0. With per_pair it is the mean over all pairs (i, p), so that an anchor
+    weighs by its number of positives.
 
     Reference: Khosla et al., 2020, Supervised Contrastive Learning, L_out.
 
     Relations: with two views per utterance and their row numbers as labels it is InfoNCE; with
-    `neighbour_mask` it is the neighbour contrast of CLNN (Zhang et al., 2022).
+    `neighbour_mask` it is the neighbour contrast of CLNN (Zhang et al., 2022); per pair of equal
+    pseudo-labels it is that of LatentEM (Zhou et al., 2023).
 
     Returns:
         The loss, a scalar.
@@ -45,6 +49,8 @@ def supervised_contrastive_loss(features: Tensor, positives: Tensor, temperature
     log_shares = logits - logits.logsumexp(dim=1, keepdim=True)
     # where, not times: -inf on the diagonal times 0 would be NaN.
     summed = torch.where(positives, log_shares, 0).sum(dim=1)
+    if per_pair:
+        return -summed.sum() / counts.sum().clamp(min=1)
     # Anchors are not picked out by their mask: a GPU would have to be asked how many there are.
     means = summed / counts.clamp(min=1)
     return -means.sum() / (counts > 0).sum().clamp(min=1)

@@ -52,6 +52,14 @@ METHODS: dict[str, Spec] = {
     "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
     "cdac_plus": Spec(
         "CDAC+", "Lin et al., AAAI 2020", "ronid.methods.cdac_plus", "semi-supervised"
+    "deepcluster": Spec(
+        "DeepCluster", "Caron et al., ECCV 2018", "ronid.methods.deepcluster", "unsupervised"
+    ),
+    "deep_aligned": Spec(
+        "DeepAligned", "Zhang et al., AAAI 2021", "ronid.methods.deep_aligned", "semi-supervised"
+    ),
+    "latent_em": Spec(
+        "LatentEM", "Zhou et al., ACL 2023", "ronid.methods.latent_em", "semi-supervised"
     ),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }

@@ -38,6 +38,26 @@ def cycled_batches(rows: IntArray, size: int, rng: np.random.Generator) -> Itera
         left = left[size:]
 
 
+def uniform_batches(labels: IntArray, size: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield the batches of one pass, all of one size, every cluster equally often.
+
+    A small cluster gives its rows again and again; of a large one some stay out.
+
+    Args:
+        labels: (n,) cluster of every row.
+        size: Rows per batch; with fewer rows than that, as many as there are.
+        rng: Source of randomness.
+    """
+    size = min(size, len(labels))
+    total = size * steps_per_epoch(len(labels), max(1, size))
+    members = [np.flatnonzero(labels == name) for name in np.unique(labels)]
+    share = -(-total // max(1, len(members)))
+    pool = [np.resize(rng.permutation(rows), share) for rows in members]
+    order = rng.permutation(np.concatenate(pool)) if pool else labels
+    for start in range(0, total, max(1, size)):
+        yield order[start : start + size]
+
+
 def steps_per_epoch(rows: int, size: int) -> int:
     """Return the number of batches of one pass."""
     return max(1, -(-rows // size))

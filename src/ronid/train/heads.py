@@ -6,7 +6,7 @@ from ronid.train.loop import seeded
 from ronid.train.state import Training
 
 
-def classifier(training: Training, place: str, outputs: int) -> nn.Module:
+def classifier(training: Training, place: str, outputs: int) -> nn.Linear:
     """Return a new linear layer from the encoder's features to `outputs` classes.
 
     Args:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError
 from ronid.seeds import derive
-from ronid.train.optim import linear_factor, make_optimiser, peak_rate, set_rate
+from ronid.train.optim import forget, linear_factor, make_optimiser, peak_rate, set_rate
 from ronid.train.state import StageState, Training
 from ronid.train.step import Step, Stepper, own_stream
 from ronid.train.stopping import AllEpochs, Stopper
@@ -33,6 +33,8 @@ class Stage:
         stopper: Ends the stage early.
         average: Decay per step of a moving average of the weights, which takes their place when
             the stage is over; 0 for none.
+        fresh_heads: Heads that `before_epoch` draws anew; the optimiser then forgets what it knew
+            of their gradients.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Stage:
     lr: float
     stopper: Stopper = AllEpochs()
     average: float = 0.0
+    fresh_heads: tuple[str, ...] = ()
 
 
 def run_epochs(
@@ -90,6 +93,7 @@ def run_epochs(
             with seeded(state.encoder.device, training.seed, stage.name, epoch) as rng:
                 row: dict[str, Any] = {"stage": stage.name, "epoch": epoch + 1}
                 row |= before_epoch(epoch)
+                forget(optimiser, (state.heads[name] for name in stage.fresh_heads))
                 for module in modules:
                     module.train(True)
                 row |= _run_steps(training, stage, stepper, batches(rng), epoch)

@@ -66,6 +66,15 @@ def set_rate(optimiser: torch.optim.Optimizer, lr: float) -> None:
             group["lr"] = lr
 
 
+@torch.no_grad()
+def forget(optimiser: torch.optim.Optimizer, modules: Iterable[nn.Module]) -> None:
+    """Begin anew with the moments of some modules, in place: a recorded step goes on using them."""
+    for module in modules:
+        for parameter in module.parameters():
+            for moment in optimiser.state.get(parameter, {}).values():
+                moment.zero_()
+
+
 def _device_of(*groups: dict[int, nn.Parameter]) -> torch.device:
     """Where the weights are."""
     return next(p.device for group in groups for p in group.values())

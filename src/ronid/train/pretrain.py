@@ -25,7 +25,12 @@ from ronid.types import IntArray, Split
 
 
 def pretrain_layers(
-    training: Training, split: Split, config: PretrainConfig, trainable_layers: int
+    training: Training,
+    split: Split,
+    config: PretrainConfig,
+    trainable_layers: int,
+    *,
+    keep_classes: bool = False,
 ) -> None:
     """Pre-train the layers that the section names, then make those of the next stages trainable.
 
@@ -34,6 +39,7 @@ def pretrain_layers(
         split: The problem.
         config: Settings.
         trainable_layers: Layers trained after this stage.
+        keep_classes: Whether the head of the known classes is kept, as `classes`.
     """
     if not config.epochs or "pretrain" in training.finished:
         return
@@ -41,12 +47,19 @@ def pretrain_layers(
     encoder.backbone.set_trainable(config.trainable_layers)
     rows = encoder.prepare(inputs_of(split), training.progress)
     dev = dev_inputs_of(split)
-    pretrain(training, split, rows, encoder.prepare(dev) if len(dev) else None, config)
+    dev_rows = encoder.prepare(dev) if len(dev) else None
+    pretrain(training, split, rows, dev_rows, config, keep_classes=keep_classes)
     encoder.backbone.set_trainable(trainable_layers)
 
 
-def pretrain(
-    training: Training, split: Split, rows: Rows, dev_rows: Rows | None, config: PretrainConfig
+def pretrain(  # noqa: PLR0913 - the problem, its rows, and what is kept
+    training: Training,
+    split: Split,
+    rows: Rows,
+    dev_rows: Rows | None,
+    config: PretrainConfig,
+    *,
+    keep_classes: bool = False,
 ) -> None:
     """Give the encoder what labels and raw text teach, before any pseudo-label exists.
 
@@ -56,6 +69,7 @@ def pretrain(
         rows: Its training rows, prepared.
         dev_rows: Its held-out rows, prepared, or None.
         config: Settings.
+        keep_classes: Whether the head of the known classes is kept, as `classes`.
     """
     if "pretrain" in training.finished or config.epochs == 0:
         return
@@ -107,7 +121,8 @@ def pretrain(
         return {"dev_accuracy": _accuracy(training, state, dev_rows, split.dev_targets)}
 
     run_epochs(training, stage, state, batches, step, after_epoch=dev_accuracy)
-    training.finish("pretrain")
+    kept = ["classes"] if keep_classes and "classes" in state.heads else []
+    training.finish("pretrain", {name: state.heads[name] for name in kept})
 
 
 def _heads(

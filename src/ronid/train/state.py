@@ -61,6 +61,7 @@ class Training:
         checkpoint: Where the fit in progress is kept, or None.
         history: One row per finished epoch.
         finished: Names of the stages that are over.
+        kept: Weights of heads that finished stages leave to later ones, as `head/weight`.
     """
 
     encoder: Encoder
@@ -70,6 +71,7 @@ class Training:
     checkpoint: Keeper | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
+    kept: dict[str, Tensor] = field(default_factory=dict)
     _saved: Saved | None = None
 
     def restore(self) -> None:
@@ -79,6 +81,7 @@ class Training:
             return
         self.history[:] = self._saved.values["history"]
         self.finished[:] = self._saved.values["finished"]
+        self.kept = _under("kept", self._saved.tensors)
         self.encoder.load_trained(_under("encoder", self._saved.tensors))
 
     def begin(self, stage: str, state: StageState, optimiser: torch.optim.Optimizer) -> int:
@@ -106,18 +109,35 @@ class Training:
         tensors |= {f"optimiser/{n}": t for n, t in _optimiser_tensors(optimiser).items()}
         self._write(tensors, {"stage": stage, "epoch": epoch, "scalars": state.scalars})
 
-    def finish(self, stage: str) -> None:
-        """Note that `stage` is over and write a checkpoint of the encoder alone."""
+    def finish(self, stage: str, heads: Mapping[str, nn.Module] | None = None) -> None:
+        """Note that `stage` is over and write a checkpoint of the encoder alone.
+
+        Args:
+            stage: Its name.
+            heads: Heads with which a later stage goes on, see `recall`; their weights are kept.
+        """
         self.finished.append(stage)
+        for name, head in (heads or {}).items():
+            weights = {n: p.detach().clone() for n, p in head.named_parameters()}
+            self.kept |= {f"{name}/{n}": weight for n, weight in weights.items()}
         self._saved = None
         if self.checkpoint is not None:
             tensors = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
             self._write(tensors, {"stage": "", "epoch": 0, "scalars": {}})
 
+    @torch.no_grad()
+    def recall(self, name: str, head: nn.Module) -> None:
+        """Give `head` the weights that a finished stage kept under `name`, where one did."""
+        kept = _under(name, self.kept)
+        for key, weight in head.named_parameters():
+            if key in kept:
+                weight.copy_(kept[key])
+
     def _write(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         assert self.checkpoint is not None
+        kept = {f"kept/{n}": t for n, t in self.kept.items()}
         self.checkpoint.save(
-            tensors, {**values, "history": self.history, "finished": self.finished}
+            {**tensors, **kept}, {**values, "history": self.history, "finished": self.finished}
         )
 
 
