@@ -289,17 +289,18 @@ class MethodConfig(Protocol):
 
 _SHARES = frozenset(
     (
-        "adapter_dropout", "alpha", "average", "certainty", "head_dropout", "mask_probability",
-        "neighbour_share",
+        "adapter_dropout", "alpha", "average", "certainty", "encoder_momentum", "head_dropout",
+        "mask_probability", "neighbour_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
     )
 )  # fmt: skip
 _POSITIVE = frozenset(
     (
-        "batch", "clip_norm", "contrast_temperature", "eta", "labelled_batch", "language_batch",
-        "max_iterations", "max_length_tokens", "patience", "refresh_epochs", "restarts",
-        "score_temperature", "stop_patience", "temperature", "tolerance",
+        "batch", "clip_norm", "contrast_temperature", "eta", "graph_neighbours", "graph_width",
+        "labelled_batch", "language_batch", "max_iterations", "max_length_tokens", "patience",
+        "refresh_epochs", "restarts", "score_temperature", "smoothing_neighbours",
+        "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
 

@@ -10,12 +10,28 @@ from toys import TinyEncoder
 SHORT: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
+    "dpn": {
+        "pretrain": {"epochs": 3, "lr": 1e-3},
+        "discovery": {"epochs": 3, "schedule_epochs": 0, "lr": 1e-3, "batch": 64, "restarts": 3},
+    },
+    "dwgf": {
+        "pretrain": {"epochs": 3, "lr": 1e-3},
+        "discovery": {"epochs": 3, "lr": 1e-3, "batch": 64, "restarts": 3, "graph_neighbours": 10},
+    },
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
 
 QUICK: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
+    "dpn": {
+        "pretrain": {"epochs": 1, "lr": 1e-3},
+        "discovery": {"epochs": 2, "schedule_epochs": 0, "lr": 1e-3, "batch": 32, "restarts": 2},
+    },
+    "dwgf": {
+        "pretrain": {"epochs": 1, "lr": 1e-3},
+        "discovery": {"epochs": 3, "refresh_epochs": 2, "lr": 1e-3, "batch": 32, "restarts": 2},
+    },
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

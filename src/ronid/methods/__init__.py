@@ -49,6 +49,10 @@ METHODS: dict[str, Spec] = {
     "agglomerative": Spec(
         "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
     ),
+    "dpn": Spec(
+        "DPN", "An et al., AAAI 2023", "ronid.methods.dpn", "semi-supervised", needs_labels=True
+    ),
+    "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 

@@ -33,6 +33,8 @@ class Stage:
         stopper: Ends the stage early.
         average: Decay per step of a moving average of the weights, which takes their place when
             the stage is over; 0 for none.
+        schedule_epochs: Epochs that the schedule of the learning rate is made for where they are
+            more than `epochs`: the stage then ends in the middle of it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Stage:
     lr: float
     stopper: Stopper = AllEpochs()
     average: float = 0.0
+    schedule_epochs: int = 0
 
 
 def run_epochs(
@@ -145,7 +148,7 @@ def _run_steps(
     epoch: int,
 ) -> dict[str, float]:
     """Run one epoch of optimiser steps; return the mean of every loss."""
-    total = stage.epochs * stage.steps
+    total = max(stage.epochs, stage.schedule_epochs) * stage.steps
     for count, batch in enumerate(batches):
         factor = linear_factor(epoch * stage.steps + count, total, training.optimiser.warmup_share)
         set_rate(stepper.optimiser, stage.lr * factor)
