@@ -289,7 +289,8 @@ class MethodConfig(Protocol):
 
 _SHARES = frozenset(
     (
-        "adapter_dropout", "alpha", "average", "certainty", "cross_entropy_share", "head_dropout",
+        "adapter_dropout", "alpha", "average", "certainty", "cross_entropy_share",
+        "encoder_momentum", "head_dropout",
         "mask_probability", "neighbour_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
@@ -297,9 +298,10 @@ _SHARES = frozenset(
 )  # fmt: skip
 _POSITIVE = frozenset(
     (
-        "batch", "clip_norm", "contrast_temperature", "eta", "labelled_batch", "language_batch",
-        "max_iterations", "max_length_tokens", "patience", "refresh_epochs", "restarts",
-        "score_temperature", "stop_patience", "temperature", "tolerance",
+        "batch", "clip_norm", "contrast_temperature", "eta", "graph_neighbours", "graph_width",
+        "labelled_batch", "language_batch", "max_iterations", "max_length_tokens", "patience",
+        "refresh_epochs", "restarts", "score_temperature", "smoothing_neighbours",
+        "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
 

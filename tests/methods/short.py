@@ -22,6 +22,13 @@ SHORT: dict[str, dict[str, Any]] = {
     "latent_em": {
         "pretrain": {"epochs": 6, "lr": 1e-3, "labelled_batch": 32},
         "em": {"epochs": 4, "batch": 64, "lr": 1e-3},
+    "dpn": {
+        "pretrain": {"epochs": 3, "lr": 1e-3},
+        "discovery": {"epochs": 3, "schedule_epochs": 0, "lr": 1e-3, "batch": 64, "restarts": 3},
+    },
+    "dwgf": {
+        "pretrain": {"epochs": 3, "lr": 1e-3},
+        "discovery": {"epochs": 3, "lr": 1e-3, "batch": 64, "restarts": 3, "graph_neighbours": 10},
     },
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
@@ -39,6 +46,13 @@ QUICK: dict[str, dict[str, Any]] = {
     "latent_em": {
         "pretrain": {"epochs": 2, "lr": 1e-3},
         "em": {"epochs": 2, "batch": 32, "lr": 1e-3, "restarts": 2},
+    "dpn": {
+        "pretrain": {"epochs": 1, "lr": 1e-3},
+        "discovery": {"epochs": 2, "schedule_epochs": 0, "lr": 1e-3, "batch": 32, "restarts": 2},
+    },
+    "dwgf": {
+        "pretrain": {"epochs": 1, "lr": 1e-3},
+        "discovery": {"epochs": 3, "refresh_epochs": 2, "lr": 1e-3, "batch": 32, "restarts": 2},
     },
 }
 """The same for tests of mechanics: one or two epochs a stage."""

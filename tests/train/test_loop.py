@@ -134,6 +134,21 @@ def test_learning_rate_follows_the_schedule_to_its_ends(
     assert rates[-1] == pytest.approx(0.8 / 4)
 
 
+@pytest.mark.parametrize(("schedule_epochs", "total"), [(5, 20), (1, 8)])
+def test_schedule_may_be_made_for_more_epochs_than_there_are(
+    training: Training, monkeypatch: pytest.MonkeyPatch, schedule_epochs: int, total: int
+) -> None:
+    rates: list[float] = []
+
+    def note(self: torch.optim.AdamW, *_: Any) -> None:
+        rates.append(self.param_groups[0]["lr"])
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", note)
+    stage = Stage("s", ROWS, 2, 4, 0.8, schedule_epochs=schedule_epochs)
+    run(training, stage, [1.0] * 4)
+    assert rates == [0.8 * linear_factor(step, total, 0.5) for step in range(8)]
+
+
 def test_gradients_are_clipped(training: Training) -> None:
     seen: list[float] = []
     training.optimiser = OptimiserConfig(clip_norm=0.25)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,7 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     row |= {"wall_s": round(wall_s, 3), "shared_s": round(stages.shared_s, 3)}
     row |= {"seconds": _rounded(watch.seconds), "jobs": bench.jobs}
     row |= {"cache_hits": encoder.cache.hits - hits, **_memory(device), **_where(device)}
-    refit = _refit(cell, features, discovery)
+    refit = _refit(cell, config, features, discovery)
     scores["refit"] = _rounded(asdict(score(truth, refit, known)))
     if "history" in bench.plan.keep:
         row["history"] = [_rounded(epoch) for epoch in discovery.history]
@@ -236,10 +237,12 @@ def local_weights(name: str) -> str:
     return str(Path(cached).parent)
 
 
-def _refit(cell: BenchCell, features: "torch.Tensor", discovery: Discovery) -> IntArray:
+def _refit(
+    cell: BenchCell, config: Any, features: "torch.Tensor", discovery: Discovery
+) -> IntArray:
     """Cluster the scored rows anew: how most published code makes its numbers.
 
-    By k-means, or as the method's own `refit` does it.
+    By k-means, or as the method's own `refit` does it, told its settings where it asks for them.
     """
     from ronid.assign.kmeans import kmeans
     from ronid.train.state import generator_of
@@ -247,7 +250,8 @@ def _refit(cell: BenchCell, features: "torch.Tensor", discovery: Discovery) -> I
     generator = generator_of(features.device, cell.seed, "refit")
     own = getattr(method(cell.method), "refit", None)
     if own is not None:
-        labels: IntArray = own(features, discovery, generator)
+        settings = {"config": config} if "config" in signature(own).parameters else {}
+        labels: IntArray = own(features, discovery, generator, **settings)
         return labels
     found = kmeans(features, discovery.n_intents, n_init=REFIT_RESTARTS, generator=generator)
     return found.labels.cpu().numpy()

@@ -61,6 +61,10 @@ METHODS: dict[str, Spec] = {
     "latent_em": Spec(
         "LatentEM", "Zhou et al., ACL 2023", "ronid.methods.latent_em", "semi-supervised"
     ),
+    "dpn": Spec(
+        "DPN", "An et al., AAAI 2023", "ronid.methods.dpn", "semi-supervised", needs_labels=True
+    ),
+    "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 

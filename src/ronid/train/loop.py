@@ -35,6 +35,8 @@ class Stage:
             the stage is over; 0 for none.
         fresh_heads: Heads that `before_epoch` draws anew; the optimiser then forgets what it knew
             of their gradients.
+        schedule_epochs: Epochs that the schedule of the learning rate is made for where they are
+            more than `epochs`: the stage then ends in the middle of it.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Stage:
     stopper: Stopper = AllEpochs()
     average: float = 0.0
     fresh_heads: tuple[str, ...] = ()
+    schedule_epochs: int = 0
 
 
 def run_epochs(
@@ -149,7 +152,7 @@ def _run_steps(
     epoch: int,
 ) -> dict[str, float]:
     """Run one epoch of optimiser steps; return the mean of every loss."""
-    total = stage.epochs * stage.steps
+    total = max(stage.epochs, stage.schedule_epochs) * stage.steps
     for count, batch in enumerate(batches):
         factor = linear_factor(epoch * stage.steps + count, total, training.optimiser.warmup_share)
         set_rate(stepper.optimiser, stage.lr * factor)
