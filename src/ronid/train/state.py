@@ -71,6 +71,7 @@ class Training:
     history: list[dict[str, Any]] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
     _saved: Saved | None = None
+    _left: dict[str, Tensor] = field(default_factory=dict)
 
     def restore(self) -> None:
         """Take up what the checkpoint holds: finished stages, history and the encoder."""
@@ -80,6 +81,7 @@ class Training:
         self.history[:] = self._saved.values["history"]
         self.finished[:] = self._saved.values["finished"]
         self.encoder.load_trained(_under("encoder", self._saved.tensors))
+        self._left = _under("left", self._saved.tensors)
 
     def begin(self, stage: str, state: StageState, optimiser: torch.optim.Optimizer) -> int:
         """Return the epoch at which `stage` goes on, its state put back where one was saved."""
@@ -106,18 +108,36 @@ class Training:
         tensors |= {f"optimiser/{n}": t for n, t in _optimiser_tensors(optimiser).items()}
         self._write(tensors, {"stage": stage, "epoch": epoch, "scalars": state.scalars})
 
-    def finish(self, stage: str) -> None:
-        """Note that `stage` is over and write a checkpoint of the encoder alone."""
+    def finish(self, stage: str, heads: Mapping[str, nn.Module] | None = None) -> None:
+        """Note that `stage` is over and write a checkpoint of the encoder and of what it leaves.
+
+        Args:
+            stage: Which.
+            heads: What the stage leaves to the next one, which gets it by `take_up`.
+        """
         self.finished.append(stage)
         self._saved = None
+        self._left = {
+            f"{head}/{name}": weight.detach().clone()
+            for head, module in (heads or {}).items()
+            for name, weight in module.named_parameters()
+        }
         if self.checkpoint is not None:
             tensors = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
             self._write(tensors, {"stage": "", "epoch": 0, "scalars": {}})
 
+    @torch.no_grad()
+    def take_up(self, head: str, module: nn.Module) -> None:
+        """Give `module` the weights of the head that the last finished stage left."""
+        left = _under(head, self._left)
+        for name, weight in module.named_parameters():
+            weight.copy_(left[name])
+
     def _write(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         assert self.checkpoint is not None
+        left = {f"left/{n}": t for n, t in self._left.items()}
         self.checkpoint.save(
-            tensors, {**values, "history": self.history, "finished": self.finished}
+            {**tensors, **left}, {**values, "history": self.history, "finished": self.finished}
         )
 
 
