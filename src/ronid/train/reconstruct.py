@@ -34,9 +34,9 @@ def reconstruct(training: Training, rows: Rows, config: ReconstructConfig) -> De
         UsageError: The encoder makes no code, or not from what is rebuilt.
     """
     encoder = training.encoder
-    _check(encoder)
+    head = _code_head(encoder)
     with seeded(encoder.device, training.seed, "decoder"):
-        decoder = Decoder(encoder.backbone.dim).to(encoder.device)
+        decoder = Decoder(head.dim, head.widths).to(encoder.device)
     if "reconstruct" in training.finished:
         training.take_up("decoder", decoder)
         return decoder
@@ -76,8 +76,8 @@ def rebuilding_loss(
     return functional.mse_loss(decoder(codes), inputs)
 
 
-def _check(encoder: Encoder) -> None:
-    """Refuse an encoder that is no auto-encoder, or whose input would move with it."""
+def _code_head(encoder: Encoder) -> CodeHead:
+    """Return what makes the code, refusing an encoder whose input would move with it."""
     if encoder.head is None or not isinstance(encoder.head.layers, CodeHead):
         raise UsageError(
             "this method clusters the code of an auto-encoder; set encoder.head = code"
@@ -87,6 +87,7 @@ def _check(encoder: Encoder) -> None:
             "an auto-encoder rebuilds what a frozen encoder says; set encoder.trainable_layers "
             "and encoder.adapter_width to 0"
         )
+    return encoder.head.layers
 
 
 def _warn_of_dead_units(codes: Tensor) -> None:
