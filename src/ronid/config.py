@@ -146,6 +146,45 @@ class ContrastConfig:
 
 
 @dataclass(frozen=True)
+class ReconstructConfig:
+    """Reconstruction of an auto-encoder's input, the published start of methods on short codes.
+
+    Args:
+        epochs: Passes over all rows; 0 leaves the first weights as they are.
+        batch: Rows per step.
+        lr: Learning rate.
+    """
+
+    epochs: int = 5_000
+    batch: int = 4_096
+    lr: float = 1e-3
+
+
+@dataclass(frozen=True)
+class SelfTrainConfig:
+    """Self-training of features and centres towards their own surest assignments (DEC).
+
+    Args:
+        restarts: Restarts of the k-means that gives the first centres.
+        epochs: Most renewals of the targets.
+        epoch_steps: Steps between two renewals.
+        batch: Rows per step.
+        lr: Learning rate.
+        stop_change: Stop when a renewal changes a smaller share of the assignments.
+        reconstruction_weight: Weight of the reconstruction beside the divergence (IDEC); 0
+            leaves it out (DEC).
+    """
+
+    restarts: int = 20
+    epochs: int = 120
+    epoch_steps: int = 100
+    batch: int = 256
+    lr: float = 1e-4
+    stop_change: float = 0.01
+    reconstruction_weight: float = 0.0
+
+
+@dataclass(frozen=True)
 class StartConfig:
     """Where prototypes start; the paper is silent.
 
@@ -298,9 +337,9 @@ _SHARES = frozenset(
 )  # fmt: skip
 _POSITIVE = frozenset(
     (
-        "batch", "clip_norm", "contrast_temperature", "eta", "graph_neighbours", "graph_width",
-        "labelled_batch", "language_batch", "max_iterations", "max_length_tokens", "patience",
-        "refresh_epochs", "restarts", "score_temperature", "smoothing_neighbours",
+        "batch", "clip_norm", "contrast_temperature", "epoch_steps", "eta", "graph_neighbours",
+        "graph_width", "labelled_batch", "language_batch", "max_iterations", "max_length_tokens",
+        "patience", "refresh_epochs", "restarts", "score_temperature", "smoothing_neighbours",
         "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip

@@ -107,7 +107,7 @@ class IntentModel:
             "rule": self.rule,
             "encoder": self.encoder.name,
             "encoder_fingerprint": self.encoder.fingerprint(),
-            "given_dim": None if reads_text else self.encoder.dim,
+            "given_dim": None if reads_text else self.encoder.backbone.dim,
         }
         write_json(folder / "model.json", about)
         write_intents(folder, self.intents)

@@ -7,6 +7,8 @@ from ronid.methods import METHODS, presets_of, recipe
 from ronid.types import Split
 from toys import TinyEncoder
 
+REBUILD = {"reconstruct": {"epochs": 8, "batch": 100}}
+
 SHORT: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
@@ -30,6 +32,9 @@ SHORT: dict[str, dict[str, Any]] = {
         "pretrain": {"epochs": 3, "lr": 1e-3},
         "discovery": {"epochs": 3, "lr": 1e-3, "batch": 64, "restarts": 3, "graph_neighbours": 10},
     },
+    "sae_kmeans": REBUILD,
+    "dec": {**REBUILD, "self_train": {"epochs": 2, "epoch_steps": 5}},
+    "dcn": {**REBUILD, "cluster": {"epochs": 2, "batch": 100}},
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
 
@@ -54,6 +59,12 @@ QUICK: dict[str, dict[str, Any]] = {
         "pretrain": {"epochs": 1, "lr": 1e-3},
         "discovery": {"epochs": 3, "refresh_epochs": 2, "lr": 1e-3, "batch": 32, "restarts": 2},
     },
+    "sae_kmeans": {"reconstruct": {"epochs": 2, "batch": 32}},
+    "dec": {
+        "reconstruct": {"epochs": 1, "batch": 32},
+        "self_train": {"epochs": 2, "epoch_steps": 2, "stop_change": 0.0},
+    },
+    "dcn": {"reconstruct": {"epochs": 1, "batch": 32}, "cluster": {"epochs": 2, "batch": 32}},
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

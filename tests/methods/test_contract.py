@@ -177,7 +177,7 @@ def test_given_embeddings_serve_where_nothing_of_an_encoder_is_trained(
     noisy = (centres[utterances.classes] + rng.normal(size=(300, 12)) / 2).astype(np.float32)
     split = replace(utterances.split(), texts=[""] * 300, embeddings=noisy)
     config = short(name, preset)
-    if config.encoder.name == "tfidf" or config.encoder.trainable_layers:
+    if config.encoder.trainable_layers:
         with pytest.raises(UsageError, match="give texts"):
             run(split, config)
         return

@@ -1,11 +1,15 @@
 """The state of a stage: tensors change in place, so that whoever holds one sees the change."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from torch import nn
 
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
-from ronid.train.state import StageState
+from ronid.train.checkpoint import Checkpoint
+from ronid.train.state import StageState, Training
 
 
 @pytest.fixture
@@ -53,3 +57,31 @@ def test_put_of_itself_changes_nothing(state: StageState) -> None:
     state.put("prior", torch.tensor([0.25, 0.75]))
     state.put("prior", state.tensors["prior"])
     assert state.tensors["prior"].tolist() == [0.25, 0.75]
+
+
+class TestLeft:
+    """What a stage leaves to the next one."""
+
+    def start(self, path: Path) -> Training:
+        config = EncoderConfig(trainable_layers=0, adapter_width=4)
+        encoder = build_encoder(config, torch.device("cpu"), seed=0, given_dim=3)
+        return Training(encoder, checkpoint=Checkpoint(path, every_s=0.0))
+
+    def test_comes_back_from_every_checkpoint_until_the_next_stage_is_over(
+        self, tmp_path: Path
+    ) -> None:
+        path, head = tmp_path / "kept.safetensors", nn.Linear(2, 2)
+        training = self.start(path)
+        training.finish("first", {"head": head})
+        state = StageState(training.encoder)
+        optimiser = torch.optim.AdamW(training.encoder.parameters())
+        training.keep("second", 1, state, optimiser)
+        resumed, other = self.start(path), nn.Linear(2, 2)
+        resumed.restore()
+        resumed.take_up("head", other)
+        assert torch.equal(other.weight, head.weight)
+        resumed.finish("second")
+        last = self.start(path)
+        last.restore()
+        with pytest.raises(KeyError):
+            last.take_up("head", other)

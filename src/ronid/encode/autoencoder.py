@@ -23,6 +23,7 @@ class CodeHead(nn.Module):
     def __init__(self, dim: int, widths: Sequence[int] = CODE_WIDTHS) -> None:
         super().__init__()
         self.dim = dim
+        self.widths = tuple(widths)
         self.layers = _stack([dim, *widths])
         self.code_dim = widths[-1]
 

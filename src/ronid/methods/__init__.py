@@ -65,6 +65,17 @@ METHODS: dict[str, Spec] = {
         "DPN", "An et al., AAAI 2023", "ronid.methods.dpn", "semi-supervised", needs_labels=True
     ),
     "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
+    "sae_kmeans": Spec(
+        "SAE-KM", "Xie et al., ICML 2016", "ronid.methods.sae_kmeans", "unsupervised"
+    ),
+    "dec": Spec("DEC", "Xie et al., ICML 2016", "ronid.methods.dec", "unsupervised"),
+    "dcn": Spec(
+        "DCN",
+        "Yang et al., ICML 2017",
+        "ronid.methods.dcn",
+        "unsupervised",
+        note="printed rows follow code that is IDEC, here the setting loss = 'idec'",
+    ),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 

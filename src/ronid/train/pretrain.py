@@ -17,7 +17,7 @@ from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.language_model import hidden_tokens, language_model_loss, mask_tokens
 from ronid.train.batches import cycled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
-from ronid.train.state import StageState, Training, dev_inputs_of, inputs_of
+from ronid.train.state import StageState, Training, dev_inputs_of, head_weights, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import AllEpochs, BestEpoch
 from ronid.train.views import untouchable
@@ -122,7 +122,7 @@ def pretrain(  # noqa: PLR0913 - the problem, its rows, and what is kept
 
     run_epochs(training, stage, state, batches, step, after_epoch=dev_accuracy)
     kept = ["classes"] if keep_classes and "classes" in state.heads else []
-    training.finish("pretrain", {name: state.heads[name] for name in kept})
+    training.finish("pretrain", head_weights({name: state.heads[name] for name in kept}))
 
 
 def _heads(

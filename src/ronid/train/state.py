@@ -61,7 +61,7 @@ class Training:
         checkpoint: Where the fit in progress is kept, or None.
         history: One row per finished epoch.
         finished: Names of the stages that are over.
-        kept: Weights of heads that finished stages leave to later ones, as `head/weight`.
+        kept: What finished stages leave to later ones beside the trained encoder.
     """
 
     encoder: Encoder
@@ -109,17 +109,16 @@ class Training:
         tensors |= {f"optimiser/{n}": t for n, t in _optimiser_tensors(optimiser).items()}
         self._write(tensors, {"stage": stage, "epoch": epoch, "scalars": state.scalars})
 
-    def finish(self, stage: str, heads: Mapping[str, nn.Module] | None = None) -> None:
-        """Note that `stage` is over and write a checkpoint of the encoder alone.
+    def finish(self, stage: str, kept: Mapping[str, Tensor] | None = None) -> None:
+        """Note that `stage` is over and write a checkpoint of the encoder and of what is kept.
 
         Args:
             stage: Its name.
-            heads: Heads with which a later stage goes on, see `recall`; their weights are kept.
+            kept: Tensors that later stages need, such as `head_weights`; every later checkpoint
+                holds them too.
         """
         self.finished.append(stage)
-        for name, head in (heads or {}).items():
-            weights = {n: p.detach().clone() for n, p in head.named_parameters()}
-            self.kept |= {f"{name}/{n}": weight for n, weight in weights.items()}
+        self.kept |= {name: tensor.detach().clone() for name, tensor in (kept or {}).items()}
         self._saved = None
         if self.checkpoint is not None:
             tensors = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
@@ -135,10 +134,19 @@ class Training:
 
     def _write(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         assert self.checkpoint is not None
-        kept = {f"kept/{n}": t for n, t in self.kept.items()}
+        kept = {f"kept/{name}": tensor for name, tensor in self.kept.items()}
         self.checkpoint.save(
             {**tensors, **kept}, {**values, "history": self.history, "finished": self.finished}
         )
+
+
+def head_weights(heads: Mapping[str, nn.Module]) -> dict[str, Tensor]:
+    """Return the weights of heads by name, as `Training.finish` keeps and `recall` finds them."""
+    return {
+        f"{head}/{name}": weight
+        for head, module in heads.items()
+        for name, weight in module.named_parameters()
+    }
 
 
 def inputs_of(split: Split) -> Inputs:

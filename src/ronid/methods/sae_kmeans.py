@@ -1,0 +1,57 @@
+"""SAE-KM: k-means on the code of a stacked auto-encoder.
+
+The auto-encoder (500-500-2000-10 units and its mirror image) is that of DEC (Xie et al., 2016),
+trained as a whole by reconstruction, without the layer-wise denoising of that paper, as in the code
+behind the published figures. Its input is tf-idf by default; any encoder with
+`trainable_layers = 0`, or given embeddings, may stand in its place.
+
+Differences from that code: AdamW without decay and with a bound on gradients far above any of them,
+which is its Adam, but with a learning rate that falls to 0 over the stage, as in all stages here;
+words and weights of tf-idf come from the training rows alone, not from held-out ones too. Labels
+take no part in the clustering: where there are any, they only say which clusters the known intents
+are.
+"""
+
+from dataclasses import dataclass, field
+
+from ronid.config import TFIDF, EncoderConfig, OptimiserConfig, ReconstructConfig
+from ronid.train.infer import gather_by_kmeans
+from ronid.train.reconstruct import reconstruct
+from ronid.train.state import Training, inputs_of
+from ronid.types import Discovery, Split
+
+
+def code_encoder() -> EncoderConfig:
+    """Return the encoder of the methods on codes: tf-idf below a stacked auto-encoder."""
+    return EncoderConfig(name=TFIDF, trainable_layers=0, head="code", normalise=False)
+
+
+def plain_adam() -> OptimiserConfig:
+    """Return what makes AdamW the published Adam: no decay, no warm-up, no short gradients."""
+    return OptimiserConfig(weight_decay=0.0, warmup_share=0.0, clip_norm=1e6)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of SAE-KM.
+
+    Args:
+        reconstruct: The stage that trains the auto-encoder.
+        restarts: Starts of k-means, of which the one of least inertia is kept.
+    """
+
+    method: str = "sae_kmeans"
+    preset: str = "published"
+    encoder: EncoderConfig = field(default_factory=code_encoder)
+    optimiser: OptimiserConfig = field(default_factory=plain_adam)
+    reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
+    restarts: int = 10
+
+    holds_out = False
+
+
+def fit(split: Split, config: Config, training: Training) -> Discovery:
+    """Discover the intents of `split`."""
+    rows = training.encoder.prepare(inputs_of(split), training.progress)
+    reconstruct(training, rows, config.reconstruct)
+    return gather_by_kmeans(training, split, rows, n_init=config.restarts)

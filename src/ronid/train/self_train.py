@@ -1,0 +1,109 @@
+"""Self-training: features and centres move towards their own surest assignments (DEC, IDEC)."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ronid.assign.start import known_first, ordered_kmeans
+from ronid.config import SelfTrainConfig
+from ronid.encode.autoencoder import Decoder
+from ronid.encode.rows import Rows
+from ronid.losses.student_t import self_training_loss, sharpened, student_t
+from ronid.train.batches import cycled_batches
+from ronid.train.loop import Stage, run_epochs
+from ronid.train.reconstruct import rebuilding_loss
+from ronid.train.state import StageState, Training, generator_of
+from ronid.train.step import Picks
+from ronid.train.stopping import SettledLabels
+from ronid.types import IntArray, Split
+
+
+class Centres(nn.Module):
+    """Centres of clusters that are trained like any weight.
+
+    Args:
+        count: Number of centres.
+        dim: Their width.
+    """
+
+    def __init__(self, count: int, dim: int) -> None:
+        super().__init__()
+        self.points = nn.Parameter(torch.zeros(count, dim))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(b, d) to (b, k) probabilities of the centres."""
+        return student_t(vectors, self.points)
+
+
+def self_train(
+    training: Training, split: Split, rows: Rows, config: SelfTrainConfig, decoder: Decoder
+) -> Tensor:
+    """Train encoder and centres, and return the (k, d) centres, known intents first.
+
+    The first centres are those of k-means. Targets of all rows are renewed every
+    `config.epoch_steps` steps, which is one epoch of this stage.
+
+    Args:
+        training: What the stages of this fit share; its encoder is trained.
+        split: The problem; its labels only say which clusters the known intents are.
+        rows: Its training rows, prepared.
+        config: Settings.
+        decoder: Trained too where `config.reconstruction_weight` is not 0, else left alone.
+    """
+    encoder = training.encoder
+    centres = Centres(split.n_intents, encoder.dim).to(encoder.device)
+    state = StageState(encoder, {"centres": centres})
+    if config.reconstruction_weight:
+        state.heads["decoder"] = decoder
+    stopper = SettledLabels(config.stop_change, 1)
+    stage = Stage("self_train", rows, config.epochs, config.epoch_steps, config.lr, stopper)
+
+    def begin(_: int) -> Mapping[str, float]:
+        if "labels" not in state.tensors:
+            features = encoder.embed_all(rows)
+            generator = generator_of(features.device, training.seed, "start")
+            found = ordered_kmeans(features, split, generator=generator, n_init=config.restarts)
+            with torch.no_grad():
+                centres.points.copy_(found.centroids)
+            renew_targets(state, rows)
+        return {}
+
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
+        cycled = cycled_batches(np.arange(len(rows)), config.batch, rng)
+        for _ in range(stage.steps):
+            yield (next(cycled),)
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        (pick,) = picks
+        vectors = encoder(rows, pick)
+        divergence = self_training_loss(centres(vectors), state.tensors["targets"][pick.index])
+        if not config.reconstruction_weight:
+            return {"loss": divergence}
+        rebuilt = rebuilding_loss(encoder, decoder, rows, pick, vectors)
+        loss = divergence + config.reconstruction_weight * rebuilt
+        return {"loss": loss, "loss_divergence": divergence, "loss_rebuilt": rebuilt}
+
+    def renew(_: int) -> Mapping[str, float]:
+        return {"changed": renew_targets(state, rows)}
+
+    run_epochs(training, stage, state, batches, step, before_epoch=begin, after_epoch=renew)
+    begin(0)  # without a single epoch, the first centres are the answer
+    # The clusters have moved since k-means named those of the known intents.
+    return known_first(centres.points.detach(), encoder.embed_all(rows), split)
+
+
+@torch.no_grad()
+def renew_targets(state: StageState, rows: Rows) -> float:
+    """Put the sharpened assignment of all rows into `targets`, and their centres into `labels`.
+
+    Returns:
+        The share of labels that changed, 1 where there were none.
+    """
+    q = state.heads["centres"](state.encoder.embed_all(rows))  # (n, k)
+    labels, old = q.argmax(dim=1), state.tensors.get("labels")
+    changed = 1.0 if old is None else float((labels != old).float().mean())
+    state.put("targets", sharpened(q))
+    state.put("labels", labels)
+    return changed
