@@ -33,6 +33,7 @@ class Stage:
         stopper: Ends the stage early.
         average: Decay per step of a moving average of the weights, which takes their place when
             the stage is over; 0 for none.
+        head_rate: Learning rate of the heads, as a multiple of the encoder's.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Stage:
     lr: float
     stopper: Stopper = AllEpochs()
     average: float = 0.0
+    head_rate: float = 1.0
 
 
 def run_epochs(
@@ -68,7 +70,8 @@ def run_epochs(
     """
     modules = [state.encoder, *state.heads.values()]
     stage = replace(stage, lr=peak_rate(stage.lr, state.encoder.size, training.optimiser))
-    optimiser = make_optimiser(modules, stage.lr, training.optimiser)
+    rates = [1.0, *(stage.head_rate for _ in state.heads)]
+    optimiser = make_optimiser(modules, stage.lr, training.optimiser, rates)
     first = training.begin(stage.name, state, optimiser)
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)
