@@ -290,7 +290,7 @@ class MethodConfig(Protocol):
 _SHARES = frozenset(
     (
         "adapter_dropout", "alpha", "average", "certainty", "head_dropout", "mask_probability",
-        "neighbour_share",
+        "neighbour_share", "supervised_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
     )
@@ -298,8 +298,9 @@ _SHARES = frozenset(
 _POSITIVE = frozenset(
     (
         "batch", "clip_norm", "contrast_temperature", "eta", "labelled_batch", "language_batch",
-        "max_iterations", "max_length_tokens", "patience", "refresh_epochs", "restarts",
-        "score_temperature", "stop_patience", "temperature", "tolerance",
+        "max_iterations", "max_length_tokens", "patience", "projection_width",
+        "refresh_epochs", "restarts", "score_temperature", "stop_patience", "temperature",
+        "tolerance",
     )
 )  # fmt: skip
 
