@@ -130,10 +130,10 @@ def test_presets_keep_to_the_ranges(name: str) -> None:
 
 
 def test_every_range_belongs_to_a_setting() -> None:
-    values = [value for name in METHODS for value in to_dict(recipe(name)).items()]
-    keys = {key for key, _ in values} | {
-        key for _, section in values if isinstance(section, dict) for key in section
-    }
+    keys: set[str] = set()
+    for name in METHODS:
+        for key, value in to_dict(recipe(name)).items():
+            keys |= set(value) if isinstance(value, dict) else {key}
     assert keys >= config_module._SHARES | config_module._POSITIVE
     assert not config_module._SHARES & config_module._POSITIVE
 

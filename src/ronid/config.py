@@ -329,8 +329,8 @@ class MethodConfig(Protocol):
 _SHARES = frozenset(
     (
         "adapter_dropout", "alpha", "average", "certainty", "cross_entropy_share",
-        "encoder_momentum", "head_dropout",
-        "mask_probability", "neighbour_share",
+        "encoder_momentum", "head_dropout", "mask_probability", "neighbour_share",
+        "supervised_share",
         "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
         "warmup_share"
     )
@@ -339,8 +339,8 @@ _POSITIVE = frozenset(
     (
         "batch", "clip_norm", "contrast_temperature", "epoch_steps", "eta", "graph_neighbours",
         "graph_width", "labelled_batch", "language_batch", "max_iterations", "max_length_tokens",
-        "patience", "refresh_epochs", "restarts", "score_temperature", "smoothing_neighbours",
-        "stop_patience", "temperature", "tolerance",
+        "patience", "projection_width", "refresh_epochs", "restarts", "score_temperature",
+        "smoothing_neighbours", "stop_patience", "temperature", "tolerance",
     )
 )  # fmt: skip
 

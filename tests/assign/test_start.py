@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ronid.assign.breathing import breathing_kmeans
-from ronid.assign.start import start_prototypes
+from ronid.assign.semisup_kmeans import semisup_kmeans
+from ronid.assign.start import known_kmeans, ordered_kmeans, start_prototypes
 from ronid.config import StartConfig
 from ronid.types import Split
 
@@ -107,3 +108,20 @@ def test_all_rows_labelled_and_no_new_intent(kind: str) -> None:
     split = Split([""] * 24, targets, tuple(f"intent_{i}" for i in range(12)), 12)
     found = start_prototypes(points, split, first_of(kind), seeded())
     assert (found @ CENTRES.T).argmax(dim=1).tolist() == list(range(12))
+
+
+class TestKnownKMeans:
+    def test_is_semi_supervised_where_intents_are_known(self) -> None:
+        points, split = problem(5)
+        targets = torch.from_numpy(split.targets)
+        found = known_kmeans(points, split, generator=seeded(), n_init=3)
+        expected = semisup_kmeans(points, targets, 12, generator=seeded(), n_init=3)
+        assert torch.equal(found.centroids, expected.centroids)
+        given = split.labelled
+        assert np.array_equal(found.labels.numpy()[given], split.targets[given])
+
+    def test_is_plain_where_none_is(self) -> None:
+        points, split = problem(0)
+        found = known_kmeans(points, split, generator=seeded(), n_init=3)
+        expected = ordered_kmeans(points, split, generator=seeded(), n_init=3)
+        assert torch.equal(found.centroids, expected.centroids)

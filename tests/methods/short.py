@@ -35,6 +35,16 @@ SHORT: dict[str, dict[str, Any]] = {
     "sae_kmeans": REBUILD,
     "dec": {**REBUILD, "self_train": {"epochs": 2, "epoch_steps": 5}},
     "dcn": {**REBUILD, "cluster": {"epochs": 2, "batch": 100}},
+    "gcd": {"contrast": {"epochs": 6, "lr": 2e-3}, "restarts": 5},
+    "dsscc": {
+        "supervised": {"epochs": 10, "lr": 1e-3},
+        "joint": {"epochs": 4, "lr": 1e-3, "head_rate": 2.0},
+        "restarts": 5,
+    },
+    "clnn": {
+        "pretrain": {"epochs": 3, "lr": 1e-3},
+        "contrast": {"epochs": 6, "lr": 1e-3, "batch": 64},
+    },
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
 
@@ -65,6 +75,17 @@ QUICK: dict[str, dict[str, Any]] = {
         "self_train": {"epochs": 2, "epoch_steps": 2, "stop_change": 0.0},
     },
     "dcn": {"reconstruct": {"epochs": 1, "batch": 32}, "cluster": {"epochs": 2, "batch": 32}},
+    "gcd": {"contrast": {"epochs": 2, "lr": 1e-3}, "restarts": 2},
+    "dsscc": {
+        "supervised": {"epochs": 1, "lr": 1e-3},
+        "joint": {"epochs": 2, "lr": 1e-3},
+        "restarts": 2,
+    },
+    "clnn": {
+        "pretrain": {"epochs": 1, "lr": 1e-3},
+        "contrast": {"epochs": 2, "lr": 1e-3},
+        "restarts": 2,
+    },
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

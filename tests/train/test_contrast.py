@@ -1,6 +1,7 @@
 """Neighbour contrast before the EM loop."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from ronid.assign.neighbours import nearest_neighbours
 from ronid.config import ContrastConfig, EncoderConfig
 from ronid.encode.encoder import build_encoder
 from ronid.train import contrast as module
-from ronid.train.contrast import contrast
+from ronid.train.contrast import contrast, neighbour_loss
+from ronid.train.heads import projection
 from ronid.train.state import Training
 from ronid.types import Split
 from toys import TinyEncoder, Toy, make_toy
@@ -98,3 +100,50 @@ def test_no_epochs_skip_the_stage(tiny: TinyEncoder, few_utterances: Toy) -> Non
     training = start(tiny("bert"))
     run(training, few_utterances.split(), replace(CONFIG, epochs=0))
     assert (training.history, training.finished) == ([], [])
+
+
+def test_lists_are_as_long_as_asked_for_or_as_there_are_rows(
+    tiny: TinyEncoder, few_utterances: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[int, ...]] = []
+
+    def note(points: torch.Tensor, count: int) -> torch.Tensor:
+        found = nearest_neighbours(points, count)
+        made.append(tuple(found.shape))
+        return found
+
+    monkeypatch.setattr(module, "nearest_neighbours", note)
+    split = few_utterances.split()
+    for length in (25, 500):
+        training = start(tiny("bert"))
+        rows = training.encoder.prepare(split.texts)
+        contrast(training, split, rows, replace(CONFIG, epochs=1), length=length)
+    assert made == [(60, 25), (60, 59)]
+
+
+def test_a_labelled_batch_of_none_leaves_the_supervised_part_out(
+    tiny: TinyEncoder, few_utterances: Toy
+) -> None:
+    training = start(tiny("bert"))
+    run(training, few_utterances.split(), replace(CONFIG, labelled_batch=0))
+    assert "loss_supervised" not in training.history[0]
+
+
+def test_contrast_is_made_on_unit_vectors_of_the_projection_which_learns_too(
+    tiny: TinyEncoder, few_utterances: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training, split = start(tiny("bert")), few_utterances.split()
+    head = projection(training, "contrast", 7)
+    before = [weight.detach().clone() for weight in head.parameters()]
+    widths: set[tuple[int, float]] = set()
+
+    def note(vectors: torch.Tensor, *rest: Any) -> torch.Tensor:
+        lengths = vectors.detach().norm(dim=1)
+        widths.add((vectors.shape[1], round(float((lengths - 1).abs().max()), 4)))
+        return neighbour_loss(vectors, *rest)
+
+    monkeypatch.setattr(module, "neighbour_loss", note)
+    rows = training.encoder.prepare(split.texts)
+    contrast(training, split, rows, replace(CONFIG, epochs=1), head=head)
+    assert widths == {(7, 0.0)}
+    assert not any(map(torch.equal, before, head.parameters()))

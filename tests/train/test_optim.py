@@ -14,6 +14,7 @@ from ronid.train.optim import (
     linear_factor,
     make_optimiser,
     peak_rate,
+    set_rate,
 )
 
 
@@ -85,3 +86,26 @@ class TestPeakRate:
     @pytest.mark.parametrize(("meant", "size"), [(0, 9216), (2304, 0)])
     def test_rates_stay_where_no_size_is_named_or_none_there(self, meant: int, size: int) -> None:
         assert peak_rate(1e-3, size, OptimiserConfig(lr_for_size=meant)) == 1e-3
+
+
+class TestRates:
+    def test_modules_learn_at_their_own_multiples(self) -> None:
+        modules = [nn.Linear(2, 2), nn.Linear(2, 3)]
+        optimiser = make_optimiser(modules, 0.5, OptimiserConfig(), [1.0, 10.0])
+        set_rate(optimiser, 0.25)
+        rates = {id(p): g["lr"] for g in optimiser.param_groups for p in g["params"]}
+        assert {rates[id(p)] for p in modules[0].parameters()} == {0.25}
+        assert {rates[id(p)] for p in modules[1].parameters()} == {2.5}
+
+    def test_a_shared_weight_is_the_first_module_s_and_there_once(self) -> None:
+        encoder, head = nn.Linear(2, 2), nn.Linear(2, 2)
+        head.weight = encoder.weight
+        optimiser = make_optimiser([encoder, head], 1.0, OptimiserConfig(), [1.0, 3.0])
+        own = [g["lr"] for g in optimiser.param_groups for p in g["params"] if p is encoder.weight]
+        assert own == [1.0]
+
+    def test_biases_of_a_faster_module_do_not_decay_either(self) -> None:
+        modules = [nn.Linear(2, 2), nn.Linear(2, 2)]
+        optimiser = make_optimiser(modules, 1.0, OptimiserConfig(weight_decay=0.1), [1.0, 3.0])
+        decays = {(p.ndim, g["weight_decay"]) for g in optimiser.param_groups for p in g["params"]}
+        assert decays == {(2, 0.1), (1, 0.0)}

@@ -25,9 +25,8 @@ def start_prototypes(
         config: Which k-means.
         generator: Source of randomness.
     """
-    targets = torch.from_numpy(split.targets).to(embeddings.device)
-    room = len(split.unlabelled) >= split.n_intents - len(split.known)  # for the new centroids
-    if config.prototypes == "breathing" and room:
+    if config.prototypes == "breathing" and _has_room(split):
+        targets = torch.from_numpy(split.targets).to(embeddings.device)
         found = breathing_kmeans(
             embeddings,
             targets,
@@ -37,13 +36,33 @@ def start_prototypes(
             breaths=config.breaths,
         )
         return normalize(found.centroids, dim=-1)
-    if config.prototypes == "semisup_kmeans" and split.known and room:
-        found = semisup_kmeans(
-            embeddings, targets, split.n_intents, n_init=config.restarts, generator=generator
-        )
-        return normalize(found.centroids, dim=-1)
-    found = ordered_kmeans(embeddings, split, n_init=config.restarts, generator=generator)
+    cluster = known_kmeans if config.prototypes == "semisup_kmeans" else ordered_kmeans
+    found = cluster(embeddings, split, n_init=config.restarts, generator=generator)
     return normalize(found.centroids, dim=-1)
+
+
+def known_kmeans(
+    embeddings: Tensor, split: Split, *, generator: torch.Generator, n_init: int = 10
+) -> KMeansResult:
+    """Cluster all rows by semi-supervised k-means, the known intents first.
+
+    By `ordered_kmeans` where no intent is known, or too few rows are unlabelled for the new ones.
+
+    Args:
+        embeddings: (n, d) features.
+        split: The problem.
+        generator: Source of randomness.
+        n_init: Restarts.
+    """
+    if not split.known or not _has_room(split):
+        return ordered_kmeans(embeddings, split, n_init=n_init, generator=generator)
+    targets = torch.from_numpy(split.targets).to(embeddings.device)
+    return semisup_kmeans(embeddings, targets, split.n_intents, n_init=n_init, generator=generator)
+
+
+def _has_room(split: Split) -> bool:
+    """Whether there are as many unlabelled rows as new intents, each to be a first centroid."""
+    return len(split.unlabelled) >= split.n_intents - len(split.known)
 
 
 def ordered_kmeans(

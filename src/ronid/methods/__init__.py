@@ -76,6 +76,15 @@ METHODS: dict[str, Spec] = {
         "unsupervised",
         note="printed rows follow code that is IDEC, here the setting loss = 'idec'",
     ),
+    "gcd": Spec("GCD", "Vaze et al., CVPR 2022", "ronid.methods.gcd", "semi-supervised"),
+    "dsscc": Spec(
+        "DSSCC",
+        "Kumar et al., NAACL 2022",
+        "ronid.methods.dsscc",
+        "semi-supervised",
+        note="reconstruction",
+    ),
+    "clnn": Spec("CLNN", "Zhang et al., ACL 2022", "ronid.methods.clnn", "semi-supervised"),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from ronid.assign.neighbours import nearest_neighbours
 from ronid.config import ContrastConfig
@@ -18,26 +19,37 @@ from ronid.train.views import view
 from ronid.types import IntArray, Split
 
 
-def contrast(training: Training, split: Split, rows: Rows, config: ContrastConfig) -> None:
+def contrast(  # noqa: PLR0913 - none follows from another
+    training: Training,
+    split: Split,
+    rows: Rows,
+    config: ContrastConfig,
+    *,
+    length: int = 0,
+    head: nn.Module | None = None,
+) -> None:
     """Bring neighbours and rows of the same given intent together.
 
     Args:
         training: What the stages of this fit share; its encoder is trained.
         split: The problem.
         rows: Its training rows, prepared.
-        config: Settings.
+        config: Settings; a `labelled_batch` of 0 leaves out the supervised part.
+        length: Neighbours of every row, as far as there are so many; 0 for `list_length`.
+        head: Space in which the contrast is made, trained along; None for the features' own.
     """
     if "contrast" in training.finished or config.epochs == 0 or len(rows) < 3:
         return
     encoder = training.encoder
-    state = StageState(encoder)
+    state = StageState(encoder, {} if head is None else {"projection": head})
     targets = torch.from_numpy(split.targets).to(encoder.device)
     steps = steps_per_epoch(len(rows), config.batch)
     stage = Stage("contrast", rows, config.epochs, steps, config.lr)
 
     def refresh(epoch: int) -> Mapping[str, float]:
         if epoch % config.refresh_epochs == 0 or "neighbours" not in state.tensors:
-            listed = nearest_neighbours(encoder.embed_all(rows), list_length(split, config))
+            wanted = length or list_length(split, config)
+            listed = nearest_neighbours(encoder.embed_all(rows), wanted)
             state.put("neighbours", listed)
         return {}
 
@@ -52,6 +64,8 @@ def contrast(training: Training, split: Split, rows: Rows, config: ContrastConfi
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         vectors = view(encoder, rows, pick, config.token_replacement)
+        if head is not None:
+            vectors = normalize(head(vectors), dim=-1)
         near = neighbour_loss(
             vectors[known:],
             pick.index[known:],

@@ -1,7 +1,12 @@
-"""Heads that a stage trains and leaves behind: classifiers and projections, seeded by the run."""
+"""Heads that a stage trains and leaves behind: classifiers and projections, seeded by the run.
 
-from torch import nn
+Trained cluster centres are a head as well, the one that inference keeps.
+"""
 
+import torch
+from torch import Tensor, nn
+
+from ronid.losses.student_t import student_t
 from ronid.train.loop import seeded
 from ronid.train.state import Training
 
@@ -35,3 +40,25 @@ def projection(
         layers = [nn.Linear(dim, width or dim), nn.ReLU(), nn.Dropout(dropout)]
         network = nn.Sequential(*layers, nn.Linear(width or dim, outputs))
     return network.to(training.encoder.device)
+
+
+class Centres(nn.Module):
+    """Cluster centres that are trained along with the encoder.
+
+    Args:
+        first: (k, d) where they start.
+    """
+
+    def __init__(self, first: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(first.detach().clone())
+
+    def forward(self, points: Tensor) -> Tensor:
+        """(b, d) to the (b, k) soft assignment by Student's t-distribution."""
+        return student_t(points, self.weight)
+
+    @torch.no_grad()
+    def assign_all(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the (n,) nearest centres, and the (k,) sums of the soft assignment."""
+        q = self(points)
+        return q.argmax(dim=1), q.sum(dim=0)

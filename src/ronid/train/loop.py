@@ -37,6 +37,7 @@ class Stage:
             of their gradients.
         schedule_epochs: Epochs that the schedule of the learning rate is made for where they are
             more than `epochs`: the stage then ends in the middle of it.
+        head_rate: Learning rate of the heads, as a multiple of the encoder's.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Stage:
     average: float = 0.0
     fresh_heads: tuple[str, ...] = ()
     schedule_epochs: int = 0
+    head_rate: float = 1.0
 
 
 def run_epochs(
@@ -74,7 +76,8 @@ def run_epochs(
     """
     modules = [state.encoder, *state.heads.values()]
     stage = replace(stage, lr=peak_rate(stage.lr, state.encoder.size, training.optimiser))
-    optimiser = make_optimiser(modules, stage.lr, training.optimiser)
+    rates = [1.0, *(stage.head_rate for _ in state.heads)]
+    optimiser = make_optimiser(modules, stage.lr, training.optimiser, rates)
     first = training.begin(stage.name, state, optimiser)
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)

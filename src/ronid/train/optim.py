@@ -1,6 +1,7 @@
 """Device, optimiser and learning-rate schedule: the same for every stage of every method."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -34,36 +35,47 @@ def device_title(device: torch.device) -> str:
 
 
 def make_optimiser(
-    modules: Iterable[nn.Module], lr: float, config: OptimiserConfig
+    modules: Iterable[nn.Module],
+    lr: float,
+    config: OptimiserConfig,
+    rates: Sequence[float] = (),
 ) -> torch.optim.AdamW:
-    """Return AdamW over the trainable weights, biases and norms without decay."""
-    decayed: dict[int, nn.Parameter] = {}
-    plain: dict[int, nn.Parameter] = {}
-    for module in modules:
+    """Return AdamW over the trainable weights, biases and norms without decay.
+
+    Args:
+        modules: Whose weights; one that several of them share is the first one's.
+        lr: Learning rate.
+        config: Settings.
+        rates: For every module the factor of its learning rate; 1 for all when empty.
+    """
+    modules = list(modules)
+    parts: dict[float, tuple[list[nn.Parameter], list[nn.Parameter]]] = {}
+    seen: set[int] = set()
+    for module, rate in zip(modules, rates or [1.0] * len(modules), strict=True):
+        decayed, plain = parts.setdefault(rate, ([], []))
         for parameter in module.parameters():
-            if parameter.requires_grad:
-                group = decayed if parameter.ndim > 1 else plain
-                group[id(parameter)] = parameter
-    gpu = any(p.is_cuda for p in (*decayed.values(), *plain.values()))
-    return torch.optim.AdamW(
-        [
-            {"params": list(decayed.values()), "weight_decay": config.weight_decay},
-            {"params": list(plain.values()), "weight_decay": 0.0},
-        ],
+            if parameter.requires_grad and id(parameter) not in seen:
+                seen.add(id(parameter))
+                (decayed if parameter.ndim > 1 else plain).append(parameter)
+    device = _device_of(parts)
+    gpu = device.type == "cuda"
+    groups: list[dict[str, Any]] = []
+    for rate, (decayed, plain) in parts.items():
         # A tensor, so that a recorded step reads the rate of the day.
-        lr=torch.tensor(lr, device=_device_of(decayed, plain)) if gpu else lr,
-        fused=gpu,
-        capturable=gpu,
-    )
+        own = {"rate": rate, "lr": torch.tensor(lr * rate, device=device) if gpu else lr * rate}
+        groups.append({"params": decayed, "weight_decay": config.weight_decay, **own})
+        groups.append({"params": plain, "weight_decay": 0.0, **own})
+    return torch.optim.AdamW(groups, fused=gpu, capturable=gpu)
 
 
 def set_rate(optimiser: torch.optim.Optimizer, lr: float) -> None:
-    """Set the learning rate of every group."""
+    """Set the learning rate of every group to `lr`, times the group's own `rate` if it has one."""
     for group in optimiser.param_groups:
+        own = lr * group.get("rate", 1.0)
         if isinstance(group["lr"], torch.Tensor):
-            group["lr"].fill_(lr)
+            group["lr"].fill_(own)
         else:
-            group["lr"] = lr
+            group["lr"] = own
 
 
 @torch.no_grad()
@@ -75,9 +87,10 @@ def forget(optimiser: torch.optim.Optimizer, modules: Iterable[nn.Module]) -> No
                 moment.zero_()
 
 
-def _device_of(*groups: dict[int, nn.Parameter]) -> torch.device:
-    """Where the weights are."""
-    return next(p.device for group in groups for p in group.values())
+def _device_of(parts: Mapping[float, Iterable[Iterable[nn.Parameter]]]) -> torch.device:
+    """Where the weights are: the GPU if any of them is on one."""
+    places = [p.device for part in parts.values() for group in part for p in group]
+    return next((place for place in places if place.type == "cuda"), torch.device("cpu"))
 
 
 def peak_rate(lr: float, size: int, config: OptimiserConfig) -> float:
