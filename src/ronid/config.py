@@ -291,8 +291,8 @@ _SHARES = frozenset(
     (
         "adapter_dropout", "alpha", "average", "certainty", "head_dropout", "mask_probability",
         "neighbour_share",
-        "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
-        "warmup_share"
+        "prior_floor", "prior_momentum", "prototype_momentum", "token_erasure",
+        "token_replacement", "warmup_share"
     )
 )  # fmt: skip
 _POSITIVE = frozenset(
