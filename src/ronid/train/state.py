@@ -61,6 +61,7 @@ class Training:
         checkpoint: Where the fit in progress is kept, or None.
         history: One row per finished epoch.
         finished: Names of the stages that are over.
+        kept: What finished stages leave to later ones beside the trained encoder.
     """
 
     encoder: Encoder
@@ -70,6 +71,7 @@ class Training:
     checkpoint: Keeper | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
+    kept: dict[str, Tensor] = field(default_factory=dict)
     _saved: Saved | None = None
 
     def restore(self) -> None:
@@ -79,6 +81,7 @@ class Training:
             return
         self.history[:] = self._saved.values["history"]
         self.finished[:] = self._saved.values["finished"]
+        self.kept |= _under("kept", self._saved.tensors)
         self.encoder.load_trained(_under("encoder", self._saved.tensors))
 
     def begin(self, stage: str, state: StageState, optimiser: torch.optim.Optimizer) -> int:
@@ -106,9 +109,15 @@ class Training:
         tensors |= {f"optimiser/{n}": t for n, t in _optimiser_tensors(optimiser).items()}
         self._write(tensors, {"stage": stage, "epoch": epoch, "scalars": state.scalars})
 
-    def finish(self, stage: str) -> None:
-        """Note that `stage` is over and write a checkpoint of the encoder alone."""
+    def finish(self, stage: str, kept: Mapping[str, Tensor] | None = None) -> None:
+        """Note that `stage` is over and write a checkpoint of the encoder and what is kept.
+
+        Args:
+            stage: Its name.
+            kept: Tensors that later stages need; every later checkpoint holds them too.
+        """
         self.finished.append(stage)
+        self.kept |= {name: tensor.detach().clone() for name, tensor in (kept or {}).items()}
         self._saved = None
         if self.checkpoint is not None:
             tensors = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
@@ -116,8 +125,9 @@ class Training:
 
     def _write(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         assert self.checkpoint is not None
+        kept = {f"kept/{name}": tensor for name, tensor in self.kept.items()}
         self.checkpoint.save(
-            tensors, {**values, "history": self.history, "finished": self.finished}
+            {**tensors, **kept}, {**values, "history": self.history, "finished": self.finished}
         )
 
 
