@@ -10,12 +10,16 @@ from toys import TinyEncoder
 SHORT: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
+    "kcl": {"epochs": 6, "lr": 5e-3, "batch": 32},
+    "usnid": {"pretrain": {"epochs": 3, "lr": 1e-3}, "epochs": 3, "lr": 1e-3, "restarts": 3},
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
 
 QUICK: dict[str, dict[str, Any]] = {
     "kmeans": {},
     "agglomerative": {},
+    "kcl": {"epochs": 2, "lr": 1e-3},
+    "usnid": {"pretrain": {"epochs": 2, "lr": 1e-3}, "epochs": 2, "lr": 1e-3, "restarts": 2},
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

@@ -49,6 +49,8 @@ METHODS: dict[str, Spec] = {
     "agglomerative": Spec(
         "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
     ),
+    "kcl": Spec("KCL", "Hsu et al., ICLR 2018", "ronid.methods.kcl", "semi-supervised", True),
+    "usnid": Spec("USNID", "Zhang et al., TKDE 2023", "ronid.methods.usnid", "semi-supervised"),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 
