@@ -329,10 +329,9 @@ class MethodConfig(Protocol):
 _SHARES = frozenset(
     (
         "adapter_dropout", "alpha", "average", "certainty", "cross_entropy_share",
-        "encoder_momentum", "head_dropout", "mask_probability", "neighbour_share",
-        "supervised_share",
-        "prior_floor", "prior_momentum", "prototype_momentum", "token_replacement",
-        "warmup_share"
+        "encoder_momentum", "head_dropout", "mask_probability", "neighbour_share", "prior_floor",
+        "prior_momentum", "prototype_momentum", "supervised_share", "token_erasure",
+        "token_replacement", "warmup_share",
     )
 )  # fmt: skip
 _POSITIVE = frozenset(

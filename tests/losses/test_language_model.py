@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ronid.losses.language_model import (
+    erase_tokens,
     hidden_tokens,
     language_model_loss,
     mask_tokens,
@@ -102,6 +103,48 @@ def test_replacement_touches_a_quarter_of_plain_tokens() -> None:
     share = float((replaced != ids)[~special].float().mean())
     assert share == pytest.approx(0.25, abs=0.01)
     assert int(replaced.max()) < VOCAB
+
+
+def test_erasure_takes_four_tenths_of_plain_tokens() -> None:
+    ids, special = batch(300, 53)
+    erased = erase_tokens(ids, special, erased_id=MASK_ID, generator=seeded())
+    gone = erased == MASK_ID
+    assert float(gone[~special].float().mean()) == pytest.approx(0.4, abs=0.01)
+    assert erased[~gone].equal(ids[~gone])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), probability=st.floats(0, 1))
+def test_erasure_leaves_special_tokens_and_all_others_as_they_are(
+    seed: int, probability: float
+) -> None:
+    ids, special = batch(4, 12)
+    before = ids.clone()
+    drawn = {"generator": seeded(seed), "probability": probability}
+    erased = erase_tokens(ids, special, erased_id=MASK_ID, **drawn)
+    assert ids.equal(before)
+    assert erased.dtype == ids.dtype
+    assert erased[special].equal(ids[special])
+    assert ((erased == ids) | (erased == MASK_ID)).all()
+
+
+def test_erasure_of_all_or_nothing() -> None:
+    ids, special = batch(3, 9)
+    kept = erase_tokens(ids, special, erased_id=MASK_ID, generator=seeded(), probability=0)
+    gone = erase_tokens(ids, special, erased_id=MASK_ID, generator=seeded(), probability=1)
+    assert kept.equal(ids)
+    assert (gone == MASK_ID).equal(~special)
+
+
+def test_erasure_without_a_generator_follows_the_global_seed() -> None:
+    ids, special = batch(3, 30)
+    drawn = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in (3, 3, 4):
+            torch.manual_seed(seed)
+            drawn.append(erase_tokens(ids, special, erased_id=MASK_ID))
+    assert drawn[0].equal(drawn[1])
+    assert not drawn[0].equal(drawn[2])
 
 
 def test_loss_equals_a_loop_over_hidden_tokens() -> None:

@@ -45,6 +45,8 @@ SHORT: dict[str, dict[str, Any]] = {
         "pretrain": {"epochs": 3, "lr": 1e-3},
         "contrast": {"epochs": 6, "lr": 1e-3, "batch": 64},
     },
+    "kcl": {"epochs": 6, "lr": 5e-3, "batch": 32},
+    "usnid": {"pretrain": {"epochs": 3, "lr": 1e-3}, "epochs": 3, "lr": 1e-3, "restarts": 3},
 }
 """Changes of the published constants, by method; RoNID's are those of the `recipe` fixture."""
 
@@ -86,6 +88,8 @@ QUICK: dict[str, dict[str, Any]] = {
         "contrast": {"epochs": 2, "lr": 1e-3},
         "restarts": 2,
     },
+    "kcl": {"epochs": 2, "lr": 1e-3},
+    "usnid": {"pretrain": {"epochs": 2, "lr": 1e-3}, "epochs": 2, "lr": 1e-3, "restarts": 2},
 }
 """The same for tests of mechanics: one or two epochs a stage."""
 

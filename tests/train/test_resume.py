@@ -13,7 +13,8 @@ from ronid.encode.encoder import build_encoder
 from ronid.methods import ronid
 from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
-from ronid.train.state import Training
+from ronid.train.optim import make_optimiser
+from ronid.train.state import StageState, Training
 from ronid.types import Discovery, Split
 from toys import Recipe, TinyEncoder, Toy
 
@@ -145,3 +146,20 @@ def test_other_trained_layers_than_at_the_start_are_taken_up(
         ronid.fit(split, config, begin(config, tmp_path / "b.safetensors", KillDuring("em", 2)))
     resumed = begin(config, tmp_path / "b.safetensors")
     assert_same(ronid.fit(split, config, resumed), expected)
+
+
+def test_what_a_stage_leaves_to_later_ones_is_in_every_checkpoint_after_it(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    config, path = recipe("fast"), tmp_path / "fit.safetensors"
+    training = begin(config, path)
+    weight = torch.ones(3)
+    training.finish("first", {"guide/weight": weight})
+    weight.zero_()  # what was left is a copy
+    assert begin(config, path).kept["guide/weight"].tolist() == [1, 1, 1]
+    training.finish("second")
+    state = StageState(training.encoder)
+    training.keep("third", 1, state, make_optimiser([training.encoder], 1.0, training.optimiser))
+    resumed = begin(config, path)
+    assert resumed.finished == ["first", "second"]
+    assert resumed.kept["guide/weight"].tolist() == [1, 1, 1]

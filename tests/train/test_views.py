@@ -1,4 +1,4 @@
-"""A view with replaced tokens is another view of the same utterance, and needs tokens."""
+"""A view with replaced or erased tokens is another view of the same utterance, and needs tokens."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from ronid.config import EncoderConfig
 from ronid.encode.encoder import Encoder, build_encoder
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
-from ronid.train.views import untouchable, view
+from ronid.train.views import erased_id, erased_view, untouchable, view
 from toys import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
@@ -88,3 +88,54 @@ def test_vectors_have_no_tokens_to_replace(tiny: TinyEncoder, few_utterances: To
     encoder = build(tiny("bert"), layers=0, width=4)
     with pytest.raises(UsageError, match="token_replacement"):
         view(encoder, encoder.prepare(few_utterances.texts), np.arange(3), 0.25)
+
+
+class TestErasedView:
+    def test_no_erasure_gives_the_rows_as_they_are(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        encoder = build(tiny("bert"))
+        rows, index = encoder.prepare(few_utterances.texts), np.arange(5)
+        assert torch.equal(erased_view(encoder, rows, index, 0.0), encoder(rows, index))
+        bare = build(tiny("bert"), layers=0, width=4)  # vectors serve where nothing is erased
+        assert erased_view(bare, bare.prepare(few_utterances.texts), index, 0.0).shape[0] == 5
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_with_all_words_erased_it_is_the_view_of_masks_alone(
+        self, tiny: TinyEncoder, family: str
+    ) -> None:
+        encoder = build(tiny(family))
+        word = encoder.backbone.tokenizer.mask_token
+        rows = encoder.prepare(["refund money back"])
+        length = int(rows.lengths[0])
+        masks = encoder.prepare([" ".join([word] * (length - 2))])
+        assert int(masks.lengths[0]) == length
+        seen = erased_view(encoder, rows, np.array([0]), 1.0)
+        torch.testing.assert_close(seen, encoder(masks, np.array([0])), rtol=1e-4, atol=1e-5)
+
+    def test_a_row_picked_twice_has_two_views_that_follow_the_seed(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        encoder = build(tiny("bert"))
+        rows, index = encoder.prepare(few_utterances.texts), np.tile(np.arange(5), 2)
+        views = []
+        for seed in (0, 0, 1):
+            torch.manual_seed(seed)
+            views.append(erased_view(encoder, rows, index, 0.5))
+        assert torch.equal(views[0], views[1])
+        assert not torch.allclose(views[0], views[2])
+        assert not torch.allclose(views[0][:5], views[0][5:])
+
+    def test_token_that_says_nothing_is_the_best_there_is(self, tiny: TinyEncoder) -> None:
+        backbone = build(tiny("bert")).backbone
+        assert isinstance(backbone, TransformerBackbone)
+        tokenizer = backbone.tokenizer
+        for name in ("mask_token", "unk_token", "pad_token"):
+            assert erased_id(backbone) == getattr(tokenizer, f"{name}_id")
+            setattr(tokenizer, name, None)
+        assert erased_id(backbone) == 0
+
+    def test_vectors_have_no_tokens_to_erase(self, tiny: TinyEncoder, few_utterances: Toy) -> None:
+        encoder = build(tiny("bert"), layers=0, width=4)
+        with pytest.raises(UsageError, match="token_erasure needs texts"):
+            erased_view(encoder, encoder.prepare(few_utterances.texts), np.arange(3), 0.25)

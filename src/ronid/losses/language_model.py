@@ -80,6 +80,32 @@ def replace_tokens(
     return torch.where(chosen, _random_tokens(input_ids, vocab_size, generator), input_ids)
 
 
+def erase_tokens(
+    input_ids: Tensor,
+    special_mask: Tensor,
+    *,
+    erased_id: int,
+    generator: torch.Generator | None = None,
+    probability: float = 0.4,
+) -> Tensor:
+    """Random token erasure: another view of the same utterance, in which words are missing.
+
+    The places of erased tokens stay: a batch has the same shape whatever is drawn.
+
+    Args:
+        input_ids: (b, l) token ids.
+        special_mask: (b, l) true for special and padding tokens; these are never touched.
+        erased_id: Id of the token that says nothing, such as the mask token.
+        generator: Source of the draws; None for the one of the device, seeded by the loop.
+        probability: Chance of a token to be erased.
+
+    Returns:
+        (b, l) token ids.
+    """
+    chosen = (_chance(input_ids, generator) < probability) & ~special_mask.bool()
+    return torch.where(chosen, erased_id, input_ids)
+
+
 def language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of the hidden tokens.
 

@@ -85,6 +85,8 @@ METHODS: dict[str, Spec] = {
         note="reconstruction",
     ),
     "clnn": Spec("CLNN", "Zhang et al., ACL 2022", "ronid.methods.clnn", "semi-supervised"),
+    "kcl": Spec("KCL", "Hsu et al., ICLR 2018", "ronid.methods.kcl", "semi-supervised", True),
+    "usnid": Spec("USNID", "Zhang et al., TKDE 2023", "ronid.methods.usnid", "semi-supervised"),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
 
