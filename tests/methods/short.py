@@ -16,6 +16,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "cdac_plus": {
         "pairs": {"threshold_step": 0.03, "lr": 1e-3, "batch": 64},
         "refine": {"epochs": 6, "lr": 1e-3, "batch": 64},
+    },
     "deepcluster": {"discover": {"epochs": 3, "batch": 64, "lr": 1e-3}},
     "deep_aligned": {
         "pretrain": {"epochs": 6, "lr": 1e-3, "labelled_batch": 32},
@@ -24,6 +25,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "latent_em": {
         "pretrain": {"epochs": 6, "lr": 1e-3, "labelled_batch": 32},
         "em": {"epochs": 4, "batch": 64, "lr": 1e-3},
+    },
     "dpn": {
         "pretrain": {"epochs": 3, "lr": 1e-3},
         "discovery": {"epochs": 3, "schedule_epochs": 0, "lr": 1e-3, "batch": 64, "restarts": 3},
@@ -63,6 +65,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "latent_em": {
         "pretrain": {"epochs": 2, "lr": 1e-3},
         "em": {"epochs": 2, "batch": 32, "lr": 1e-3, "restarts": 2},
+    },
     "dpn": {
         "pretrain": {"epochs": 1, "lr": 1e-3},
         "discovery": {"epochs": 2, "schedule_epochs": 0, "lr": 1e-3, "batch": 32, "restarts": 2},

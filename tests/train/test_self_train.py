@@ -13,7 +13,8 @@ from ronid.encode.encoder import build_encoder
 from ronid.losses.student_t import student_t
 from ronid.metrics import clustering_accuracy
 from ronid.train import self_train as module
-from ronid.train.self_train import Centres, renew_targets, self_train
+from ronid.train.heads import Centres
+from ronid.train.self_train import renew_targets, self_train
 from ronid.train.state import StageState, Training
 from ronid.types import Split
 
@@ -60,21 +61,21 @@ class TestTargets:
     def test_are_those_of_the_whole_set_not_of_a_batch(self) -> None:
         training = Training(build_encoder(ENCODER, CPU, seed=0, given_dim=6))
         rows = training.encoder.prepare(problem().embeddings)
-        centres = Centres(3, 6)
+        centres = Centres(torch.zeros(3, 6))
         with torch.no_grad():
-            centres.points.copy_(torch.rand(3, 6, generator=torch.Generator().manual_seed(0)))
+            centres.weight.copy_(torch.rand(3, 6, generator=torch.Generator().manual_seed(0)))
         state = StageState(training.encoder, {"centres": centres})
         assert renew_targets(state, rows) == 1.0
         codes = training.encoder.embed_all(rows).double().numpy()
-        expected = naive_targets(codes, centres.points.detach().double().numpy())
+        expected = naive_targets(codes, centres.weight.detach().double().numpy())
         np.testing.assert_allclose(state.tensors["targets"].numpy(), expected, rtol=1e-4)
-        gaps = ((codes[:, None] - centres.points.detach().numpy()) ** 2).sum(axis=2)
+        gaps = ((codes[:, None] - centres.weight.detach().numpy()) ** 2).sum(axis=2)
         assert np.array_equal(state.tensors["labels"].numpy(), gaps.argmin(axis=1))
 
     def test_share_of_changed_labels_is_that_since_the_last_renewal(self) -> None:
         training = Training(build_encoder(ENCODER, CPU, seed=0, given_dim=6))
         rows = training.encoder.prepare(problem().embeddings)
-        state = StageState(training.encoder, {"centres": Centres(3, 6)})
+        state = StageState(training.encoder, {"centres": Centres(torch.zeros(3, 6))})
         renew_targets(state, rows)
         assert renew_targets(state, rows) == 0.0
         state.tensors["labels"][:15] += 1

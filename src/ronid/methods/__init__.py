@@ -49,22 +49,6 @@ METHODS: dict[str, Spec] = {
     "agglomerative": Spec(
         "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
     ),
-    "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
-    "cdac_plus": Spec(
-        "CDAC+", "Lin et al., AAAI 2020", "ronid.methods.cdac_plus", "semi-supervised"
-    "deepcluster": Spec(
-        "DeepCluster", "Caron et al., ECCV 2018", "ronid.methods.deepcluster", "unsupervised"
-    ),
-    "deep_aligned": Spec(
-        "DeepAligned", "Zhang et al., AAAI 2021", "ronid.methods.deep_aligned", "semi-supervised"
-    ),
-    "latent_em": Spec(
-        "LatentEM", "Zhou et al., ACL 2023", "ronid.methods.latent_em", "semi-supervised"
-    ),
-    "dpn": Spec(
-        "DPN", "An et al., AAAI 2023", "ronid.methods.dpn", "semi-supervised", needs_labels=True
-    ),
-    "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
     "sae_kmeans": Spec(
         "SAE-KM", "Xie et al., ICML 2016", "ronid.methods.sae_kmeans", "unsupervised"
     ),
@@ -74,9 +58,22 @@ METHODS: dict[str, Spec] = {
         "Yang et al., ICML 2017",
         "ronid.methods.dcn",
         "unsupervised",
-        note="printed rows follow code that is IDEC, here the setting loss = 'idec'",
+        note="the printed row is IDEC",
+    ),
+    "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
+    "deepcluster": Spec(
+        "DeepCluster", "Caron et al., ECCV 2018", "ronid.methods.deepcluster", "unsupervised"
+    ),
+    "kcl": Spec(
+        "KCL", "Hsu et al., ICLR 2018", "ronid.methods.kcl", "semi-supervised", needs_labels=True
+    ),
+    "cdac_plus": Spec(
+        "CDAC+", "Lin et al., AAAI 2020", "ronid.methods.cdac_plus", "semi-supervised"
     ),
     "gcd": Spec("GCD", "Vaze et al., CVPR 2022", "ronid.methods.gcd", "semi-supervised"),
+    "deep_aligned": Spec(
+        "DeepAligned", "Zhang et al., AAAI 2021", "ronid.methods.deep_aligned", "semi-supervised"
+    ),
     "dsscc": Spec(
         "DSSCC",
         "Kumar et al., NAACL 2022",
@@ -84,11 +81,18 @@ METHODS: dict[str, Spec] = {
         "semi-supervised",
         note="reconstruction",
     ),
+    "dpn": Spec(
+        "DPN", "An et al., AAAI 2023", "ronid.methods.dpn", "semi-supervised", needs_labels=True
+    ),
     "clnn": Spec("CLNN", "Zhang et al., ACL 2022", "ronid.methods.clnn", "semi-supervised"),
-    "kcl": Spec("KCL", "Hsu et al., ICLR 2018", "ronid.methods.kcl", "semi-supervised", True),
+    "latent_em": Spec(
+        "LatentEM", "Zhou et al., ACL 2023", "ronid.methods.latent_em", "semi-supervised"
+    ),
     "usnid": Spec("USNID", "Zhang et al., TKDE 2023", "ronid.methods.usnid", "semi-supervised"),
+    "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
     "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
 }
+"""In the order of the table of RoNID's paper."""
 
 
 @dataclass(frozen=True)

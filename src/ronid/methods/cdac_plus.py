@@ -26,17 +26,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ronid.assign.start import ordered_kmeans
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
-from ronid.losses.student_t import self_training_loss, sharpened, student_t
+from ronid.losses.student_t import self_training_loss
 from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.heads import Centres
 from ronid.train.held_out import agreement, held_out_rows
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pairs import PairsConfig, learn_pairs
+from ronid.train.self_train import renew_targets
 from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import BestEpoch, FirstOf, SettledLabels
@@ -109,23 +111,6 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     return gather(training, split, rows, centres)
 
 
-class Centres(nn.Module):
-    """Centres that training moves.
-
-    Args:
-        k: How many.
-        dim: Width of the features.
-    """
-
-    def __init__(self, k: int, dim: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(k, dim))
-
-    def forward(self, features: Tensor) -> Tensor:
-        """(b, d) features to (b, k) probabilities."""
-        return student_t(features, self.weight)
-
-
 def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -> Tensor:
     """Sharpen the soft assignment to the centres of k-means; return the (k, d) centres.
 
@@ -136,7 +121,7 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
         config: Settings.
     """
     encoder = training.encoder
-    centres = Centres(split.n_intents, encoder.dim).to(encoder.device)
+    centres = Centres(torch.zeros(split.n_intents, encoder.dim)).to(encoder.device)
     state = StageState(encoder, {"centres": centres})
     dev_rows = held_out_rows(training, split)
     stopper = FirstOf((BestEpoch("dev_nmi", config.patience), SettledLabels(config.stop_change, 1)))
@@ -173,19 +158,3 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
     if not config.epochs:
         start(0)
     return centres.weight.detach()
-
-
-@torch.no_grad()
-def renew_targets(state: StageState, rows: Rows) -> float:
-    """Set the targets of the next epoch; return the share of labels that are not what they were.
-
-    Args:
-        state: Holds the head `centres`; `targets` and `labels` are written.
-        rows: The training rows, prepared.
-    """
-    q = state.heads["centres"](state.encoder.embed_all(rows))
-    labels, old = q.argmax(dim=1), state.tensors.get("labels")
-    changed = 1.0 if old is None else float((labels != old).float().mean())
-    state.put("targets", sharpened(q))
-    state.put("labels", labels)
-    return changed

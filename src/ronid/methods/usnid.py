@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from ronid.assign.kmeans import kmeans
@@ -130,7 +130,7 @@ def refit(features: Tensor, discovery: Discovery, generator: torch.Generator) ->
 def cluster(training: Training, split: Split, rows: Rows, config: Config) -> StageState:
     """Alternate k-means and both passes; the state returned holds `centroids`."""
     encoder, known = training.encoder, split.labelled
-    heads = {
+    heads: dict[str, nn.Module] = {
         name: classifier(training, f"usnid {name}", split.n_intents)
         for name in ("classes", "contrast")
     }

@@ -4,37 +4,21 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ronid.assign.start import known_first, ordered_kmeans
 from ronid.config import SelfTrainConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
-from ronid.losses.student_t import self_training_loss, sharpened, student_t
+from ronid.losses.student_t import self_training_loss, sharpened
 from ronid.train.batches import cycled_batches
+from ronid.train.heads import Centres
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.reconstruct import rebuilding_loss
 from ronid.train.state import StageState, Training, generator_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.types import IntArray, Split
-
-
-class Centres(nn.Module):
-    """Centres of clusters that are trained like any weight.
-
-    Args:
-        count: Number of centres.
-        dim: Their width.
-    """
-
-    def __init__(self, count: int, dim: int) -> None:
-        super().__init__()
-        self.points = nn.Parameter(torch.zeros(count, dim))
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        """(b, d) to (b, k) probabilities of the centres."""
-        return student_t(vectors, self.points)
 
 
 def self_train(
@@ -53,7 +37,7 @@ def self_train(
         decoder: Trained too where `config.reconstruction_weight` is not 0, else left alone.
     """
     encoder = training.encoder
-    centres = Centres(split.n_intents, encoder.dim).to(encoder.device)
+    centres = Centres(torch.zeros(split.n_intents, encoder.dim)).to(encoder.device)
     state = StageState(encoder, {"centres": centres})
     if config.reconstruction_weight:
         state.heads["decoder"] = decoder
@@ -66,7 +50,7 @@ def self_train(
             generator = generator_of(features.device, training.seed, "start")
             found = ordered_kmeans(features, split, generator=generator, n_init=config.restarts)
             with torch.no_grad():
-                centres.points.copy_(found.centroids)
+                centres.weight.copy_(found.centroids)
             renew_targets(state, rows)
         return {}
 
@@ -91,7 +75,7 @@ def self_train(
     run_epochs(training, stage, state, batches, step, before_epoch=begin, after_epoch=renew)
     begin(0)  # without a single epoch, the first centres are the answer
     # The clusters have moved since k-means named those of the known intents.
-    return known_first(centres.points.detach(), encoder.embed_all(rows), split)
+    return known_first(centres.weight.detach(), encoder.embed_all(rows), split)
 
 
 @torch.no_grad()
