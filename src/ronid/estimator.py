@@ -225,8 +225,6 @@ class RoNID(IntentDiscovery):
         array(['unlock_failed'], dtype=object)
     """
 
-    method = "ronid"
-
     def __init__(
         self,
         n_intents: int | None = None,
@@ -237,12 +235,14 @@ class RoNID(IntentDiscovery):
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
     ) -> None:
-        self.n_intents = n_intents
-        self.encoder = encoder
-        self.preset = preset
-        self.settings = settings
-        self.random_state = random_state
-        self.device = device
+        super().__init__(
+            n_intents,
+            encoder=encoder,
+            preset=preset,
+            settings=settings,
+            random_state=random_state,
+            device=device,
+        )
 
 
 def _corpus(X: Any, y: Any) -> Corpus:

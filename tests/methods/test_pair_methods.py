@@ -10,6 +10,7 @@ from short import QUICK, published_short, without_labels
 
 from ronid.assign.start import known_first
 from ronid.encode.encoder import build_encoder
+from ronid.losses.student_t import student_t
 from ronid.methods import cdac_plus, dac
 from ronid.methods.cdac_plus import RefineConfig, refine
 from ronid.train.state import Training
@@ -83,7 +84,7 @@ class TestRefinement:
             config = RefineConfig(epochs=epochs, lr=1e-3, batch=64, stop_change=0.0)
             training, centres = self.refined(begin, split, config)
             features = training.encoder.embed_all(training.encoder.prepare(split.texts))
-            best = cdac_plus.student_t(features, centres).amax(dim=1)
+            best = student_t(features, centres).amax(dim=1)
             sureness.append(float(best.mean()) - 1 / 8)  # beyond chance
         assert sureness[1] > 2 * sureness[0]
 
