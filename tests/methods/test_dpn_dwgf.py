@@ -171,16 +171,14 @@ def test_benchmark_scores_dwgf_on_features_smoothed_by_the_settings_of_the_fit(n
     expected = kmeans(
         smoothed(features, near), 5, n_init=20, generator=torch.Generator().manual_seed(0)
     )
-    found = dwgf.refit(
-        features, found_of(features, 5), torch.Generator().manual_seed(0), config=config
-    )
+    found = dwgf.refit(features, found_of(features, 5), config, torch.Generator().manual_seed(0))
     assert np.array_equal(found, expected.labels.numpy())
 
 
 def test_refit_is_told_the_settings_of_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
 
-    def refit(features: Any, discovery: Any, generator: Any, *, config: Any = None) -> str:
+    def refit(features: Any, discovery: Any, config: Any, generator: Any) -> str:
         told.append(config)
         return "labels"
 

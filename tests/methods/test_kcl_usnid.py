@@ -61,7 +61,7 @@ class TestUSNID:
             temperature=1.0,
             known=(),
         )
-        labels = usnid.refit(features, found, generator_of(CPU, 0))
+        labels = usnid.refit(features, found, usnid.Config(), generator_of(CPU, 0))
         assert labels.tolist() == [0, 1, 2, 3] * 3
 
     def test_all_rows_come_in_two_views_and_then_the_labelled_ones(

@@ -9,7 +9,7 @@ from torch import nn
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
 from ronid.train.checkpoint import Checkpoint
-from ronid.train.state import StageState, Training
+from ronid.train.state import StageState, Training, head_weights
 
 
 @pytest.fixture
@@ -67,21 +67,21 @@ class TestLeft:
         encoder = build_encoder(config, torch.device("cpu"), seed=0, given_dim=3)
         return Training(encoder, checkpoint=Checkpoint(path, every_s=0.0))
 
-    def test_comes_back_from_every_checkpoint_until_the_next_stage_is_over(
-        self, tmp_path: Path
-    ) -> None:
+    def test_comes_back_from_every_later_checkpoint(self, tmp_path: Path) -> None:
         path, head = tmp_path / "kept.safetensors", nn.Linear(2, 2)
         training = self.start(path)
-        training.finish("first", {"head": head})
-        state = StageState(training.encoder)
+        training.finish("first", head_weights({"head": head}))
         optimiser = torch.optim.AdamW(training.encoder.parameters())
-        training.keep("second", 1, state, optimiser)
-        resumed, other = self.start(path), nn.Linear(2, 2)
-        resumed.restore()
-        resumed.take_up("head", other)
-        assert torch.equal(other.weight, head.weight)
-        resumed.finish("second")
-        last = self.start(path)
-        last.restore()
-        with pytest.raises(KeyError):
-            last.take_up("head", other)
+        training.keep("second", 1, StageState(training.encoder), optimiser)
+        for stage in ("second", "third"):
+            resumed, other = self.start(path), nn.Linear(2, 2)
+            resumed.restore()
+            resumed.recall("head", other)
+            assert torch.equal(other.weight, head.weight)
+            resumed.finish(stage)
+
+    def test_what_nobody_kept_stays_as_it_is(self, tmp_path: Path) -> None:
+        training, head = self.start(tmp_path / "kept.safetensors"), nn.Linear(2, 2)
+        before = head.weight.detach().clone()
+        training.recall("head", head)
+        assert torch.equal(head.weight, before)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -242,7 +241,7 @@ def _refit(
 ) -> IntArray:
     """Cluster the scored rows anew: how most published code makes its numbers.
 
-    By k-means, or as the method's own `refit` does it, told its settings where it asks for them.
+    By k-means, or as the method's own `refit` does it.
     """
     from ronid.assign.kmeans import kmeans
     from ronid.train.state import generator_of
@@ -250,8 +249,7 @@ def _refit(
     generator = generator_of(features.device, cell.seed, "refit")
     own = getattr(method(cell.method), "refit", None)
     if own is not None:
-        settings = {"config": config} if "config" in signature(own).parameters else {}
-        labels: IntArray = own(features, discovery, generator, **settings)
+        labels: IntArray = own(features, discovery, config, generator)
         return labels
     found = kmeans(features, discovery.n_intents, n_init=REFIT_RESTARTS, generator=generator)
     return found.labels.cpu().numpy()

@@ -51,7 +51,9 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     return gather(training, split, rows, known_first(centres, embeddings, split))
 
 
-def refit(features: Tensor, discovery: Discovery, generator: torch.Generator) -> IntArray:
+def refit(
+    features: Tensor, discovery: Discovery, config: Config, generator: torch.Generator
+) -> IntArray:
     """Return the clusters of the scored rows themselves: the published way of scoring."""
     return clusters(features.cpu().numpy(), discovery.n_intents)
 

@@ -131,14 +131,10 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
 
 
 def refit(
-    features: Tensor,
-    discovery: Discovery,
-    generator: torch.Generator,
-    *,
-    config: Config | None = None,
+    features: Tensor, discovery: Discovery, config: Config, generator: torch.Generator
 ) -> IntArray:
     """Return the clusters of the scored rows, smoothed: the published way of scoring."""
-    chosen = (config or Config()).discovery
+    chosen = config.discovery
     points = smoothed(features, chosen.smoothing_neighbours, rounds=chosen.smoothing_rounds)
     found = kmeans(points, discovery.n_intents, n_init=chosen.restarts, generator=generator)
     return found.labels.cpu().numpy()

@@ -117,7 +117,9 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     return gather_by_kmeans(training, split, rows, n_init=config.restarts, init=centroids)
 
 
-def refit(features: Tensor, discovery: Discovery, generator: torch.Generator) -> IntArray:
+def refit(
+    features: Tensor, discovery: Discovery, config: Config, generator: torch.Generator
+) -> IntArray:
     """Return the clusters of the scored rows, by k-means from the centroids of the training rows.
 
     That is the published way of scoring.
