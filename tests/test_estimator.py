@@ -353,7 +353,10 @@ class TestIntentDiscovery:
     def test_any_method_fits_predicts_saves_and_loads(
         self, tiny: TinyEncoder, few_utterances: Toy, tmp_path: Path
     ) -> None:
-        model = IntentDiscovery(6, method="kmeans", encoder=tiny("bert"), device="cpu")
+        settings = {"restarts": 3, "encoder": {"max_length_tokens": 20}}
+        model = IntentDiscovery(
+            6, method="kmeans", encoder=tiny("bert"), device="cpu", settings=settings
+        )
         model.fit(few_utterances.texts, few_utterances.labels())
         model.save(tmp_path / "model")
         loaded = IntentDiscovery.load(tmp_path / "model", device="cpu")

@@ -433,15 +433,18 @@ def to_dict(config: Any) -> dict[str, Any]:
     }
 
 
-def differences(config: MethodConfig, base: MethodConfig) -> dict[str, dict[str, Any]]:
-    """Return the changes, by section, with which `updated` makes `config` of `base`."""
+def differences(config: MethodConfig, base: MethodConfig) -> dict[str, Any]:
+    """Return the changes with which `updated` makes `config` of `base`."""
     theirs = to_dict(base)
-    sections = {
-        name: {key: value for key, value in section.items() if value != theirs[name][key]}
-        for name, section in to_dict(config).items()
-        if isinstance(section, dict)
-    }
-    return {name: changes for name, changes in sections.items() if changes}
+    found: dict[str, Any] = {}
+    for name, value in to_dict(config).items():
+        if isinstance(value, dict):
+            changes = {key: part for key, part in value.items() if part != theirs[name][key]}
+            if changes:
+                found[name] = changes
+        elif value != theirs[name] and name not in ("method", "preset"):
+            found[name] = value
+    return found
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
