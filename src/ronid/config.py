@@ -179,7 +179,7 @@ class SelfTrainConfig:
     epochs: int = 120
     epoch_steps: int = 100
     batch: int = 256
-    lr: float = 1e-4
+    lr: float = 1e-5
     stop_change: float = 0.01
     reconstruction_weight: float = 0.0
 
