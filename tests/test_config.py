@@ -10,18 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid import config as config_module
-from ronid.config import (
-    EncoderConfig,
-    RoNIDConfig,
-    differences,
-    read_toml,
-    to_dict,
-    to_toml,
-    updated,
-)
+from ronid.config import EncoderConfig, RoNIDConfig, differences, to_dict, updated
 from ronid.errors import ConfigError
 from ronid.methods import METHODS, recipe
 from ronid.presets import PRESETS, preset
+from ronid.toml import read_toml, to_toml
 
 
 def test_paper_preset_holds_the_constants_of_the_paper() -> None:

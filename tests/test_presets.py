@@ -10,13 +10,14 @@ import torch
 
 import ronid.methods.ronid as recipe_module
 import ronid.train.pretrain as pretrain_module
-from ronid.config import EncoderConfig, PretrainConfig, to_dict, to_toml, updated
+from ronid.config import EncoderConfig, PretrainConfig, to_dict, updated
 from ronid.data.corpus import corpus_from
 from ronid.encode.encoder import build_encoder
 from ronid.errors import ConfigError
 from ronid.methods import from_toml
 from ronid.pipeline import discover
 from ronid.presets import AUTO, PRESETS, WITHOUT_GPU, preset
+from ronid.toml import to_toml
 from ronid.train.state import Training
 from ronid.train.stopping import AllEpochs
 from ronid.types import Split

@@ -1,4 +1,4 @@
-"""Every setting of a run: frozen dataclasses and TOML; an unknown key is an error.
+"""Every setting of a run: frozen dataclasses; an unknown key is an error.
 
 A section is one stage of the method. The defaults are those of the paper where it gives a value,
 and the choice for which there is most evidence where it is silent; such fields say so.
@@ -6,10 +6,8 @@ and the choice for which there is most evidence where it is silent; such fields 
 
 import difflib
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from ronid.errors import ConfigError
@@ -143,45 +141,6 @@ class ContrastConfig:
     lr: float = 1e-3
     supervised_weight: float = 1.0
     token_replacement: float = 0.0
-
-
-@dataclass(frozen=True)
-class ReconstructConfig:
-    """Reconstruction of an auto-encoder's input, the published start of methods on short codes.
-
-    Args:
-        epochs: Passes over all rows; 0 leaves the first weights as they are.
-        batch: Rows per step.
-        lr: Learning rate.
-    """
-
-    epochs: int = 5_000
-    batch: int = 4_096
-    lr: float = 1e-3
-
-
-@dataclass(frozen=True)
-class SelfTrainConfig:
-    """Self-training of features and centres towards their own surest assignments (DEC).
-
-    Args:
-        restarts: Restarts of the k-means that gives the first centres.
-        epochs: Most renewals of the targets.
-        epoch_steps: Steps between two renewals.
-        batch: Rows per step.
-        lr: Learning rate.
-        stop_change: Stop when a renewal changes a smaller share of the assignments.
-        reconstruction_weight: Weight of the reconstruction beside the divergence (IDEC); 0
-            leaves it out (DEC).
-    """
-
-    restarts: int = 20
-    epochs: int = 120
-    epoch_steps: int = 100
-    batch: int = 256
-    lr: float = 1e-5
-    stop_change: float = 0.01
-    reconstruction_weight: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -410,20 +369,6 @@ def _check_range(value: float, path: str) -> None:
         raise ConfigError(f"setting '{path}' is {value}; give {range_}")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file into nested dictionaries.
-
-    Raises:
-        ConfigError: No such file, or not TOML.
-    """
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read config '{path}': {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"config '{path}' is not TOML: {error}") from None
-
-
 def to_dict(config: Any) -> dict[str, Any]:
     """Return `config` as nested plain dictionaries."""
     return {
@@ -445,27 +390,3 @@ def differences(config: MethodConfig, base: MethodConfig) -> dict[str, Any]:
         elif value != theirs[name] and name not in ("method", "preset"):
             found[name] = value
     return found
-
-
-def to_toml(values: Mapping[str, Any]) -> str:
-    """Write nested dictionaries of plain values as TOML, sections last."""
-    plain = [f"{k} = {_toml(v)}" for k, v in values.items() if not isinstance(v, Mapping)]
-    sections = [
-        f"\n[{name}]\n" + "\n".join(f"{k} = {_toml(v)}" for k, v in section.items())
-        for name, section in values.items()
-        if isinstance(section, Mapping)
-    ]
-    return "\n".join(plain + sections) + "\n"
-
-
-def _toml(value: Any) -> str:
-    """Write one plain value as TOML."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        escaped = "".join(
-            f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c
-            for c in value.replace("\\", "\\\\").replace('"', '\\"')
-        )
-        return f'"{escaped}"'
-    return repr(value)

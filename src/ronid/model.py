@@ -7,13 +7,14 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from ronid.config import MethodConfig, to_dict, to_toml, updated
+from ronid.config import MethodConfig, to_dict, updated
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, VectorBackbone, build_encoder
 from ronid.errors import RonidError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
 from ronid.methods import from_toml
 from ronid.progress import Progress
+from ronid.toml import to_toml
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.types import FloatArray, IntArray, Intent, Rule

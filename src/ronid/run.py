@@ -20,11 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ronid.config import MethodConfig, to_dict, to_toml
+from ronid.config import MethodConfig, to_dict
 from ronid.errors import DataError, UsageError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_json
 from ronid.methods import from_toml
 from ronid.metrics import score
+from ronid.toml import to_toml
 from ronid.types import UNLABELLED, Corpus, DataReport, Discovery, FloatArray, Intent, Scores
 from ronid.version import __version__
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ronid.config import to_dict, to_toml, updated
+from ronid.config import to_dict, updated
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import (
     METHODS,
@@ -17,6 +17,7 @@ from ronid.methods import (
     recipe,
 )
 from ronid.presets import PRESETS
+from ronid.toml import to_toml
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "ronid"])

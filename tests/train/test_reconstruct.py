@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ronid.config import EncoderConfig, OptimiserConfig, ReconstructConfig
+from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.autoencoder import CodeHead, live_units
 from ronid.encode.encoder import build_encoder
 from ronid.encode.heads import Head
 from ronid.errors import RonidWarning, UsageError
 from ronid.train.checkpoint import Checkpoint
-from ronid.train.reconstruct import rebuilding_loss, reconstruct
+from ronid.train.reconstruct import ReconstructConfig, rebuilding_loss, reconstruct
 from ronid.train.state import Training
 from toys import TinyEncoder, Toy
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from ronid.config import EncoderConfig, OptimiserConfig, SelfTrainConfig
+from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.encoder import build_encoder
 from ronid.losses.student_t import student_t
 from ronid.metrics import clustering_accuracy
 from ronid.train import self_train as module
 from ronid.train.heads import Centres
-from ronid.train.self_train import renew_targets, self_train
+from ronid.train.self_train import SelfTrainConfig, renew_targets, self_train
 from ronid.train.state import StageState, Training
 from ronid.types import Split
 

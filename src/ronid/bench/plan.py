@@ -9,10 +9,11 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ronid.config import DEFAULT_ENCODER, read_toml, to_dict, updated
+from ronid.config import DEFAULT_ENCODER, to_dict, updated
 from ronid.data.benchmarks import BENCHMARKS
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import METHODS, PUBLISHED, presets_of, published, recipe
+from ronid.toml import read_toml
 
 FORMAT_VERSION = 1
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {

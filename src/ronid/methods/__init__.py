@@ -11,9 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ronid.config import MethodConfig, read_toml, updated
+from ronid.config import MethodConfig, updated
 from ronid.errors import ConfigError, UsageError
 from ronid.presets import AUTO, PRESETS, preset
+from ronid.toml import read_toml
 from ronid.types import Discovery, Split
 
 if TYPE_CHECKING:

@@ -28,15 +28,15 @@ from torch import Tensor
 
 from ronid.assign.kmeans import nearest_centroid
 from ronid.assign.start import known_first, ordered_kmeans
-from ronid.config import EncoderConfig, OptimiserConfig, ReconstructConfig, SelfTrainConfig
+from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
 from ronid.methods.sae_kmeans import code_encoder, plain_adam
 from ronid.train.batches import shuffled_batches, steps_per_epoch
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
-from ronid.train.reconstruct import rebuilding_loss, reconstruct
-from ronid.train.self_train import self_train
+from ronid.train.reconstruct import ReconstructConfig, rebuilding_loss, reconstruct
+from ronid.train.self_train import SelfTrainConfig, self_train
 from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.types import Discovery, IntArray, Split

@@ -16,11 +16,11 @@ random order. Labels only say which clusters the known intents are.
 
 from dataclasses import dataclass, field
 
-from ronid.config import EncoderConfig, OptimiserConfig, ReconstructConfig, SelfTrainConfig
+from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.methods.sae_kmeans import code_encoder, plain_adam
 from ronid.train.infer import gather
-from ronid.train.reconstruct import reconstruct
-from ronid.train.self_train import self_train
+from ronid.train.reconstruct import ReconstructConfig, reconstruct
+from ronid.train.self_train import SelfTrainConfig, self_train
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
 

@@ -14,9 +14,9 @@ are.
 
 from dataclasses import dataclass, field
 
-from ronid.config import TFIDF, EncoderConfig, OptimiserConfig, ReconstructConfig
+from ronid.config import TFIDF, EncoderConfig, OptimiserConfig
 from ronid.train.infer import gather_by_kmeans
-from ronid.train.reconstruct import reconstruct
+from ronid.train.reconstruct import ReconstructConfig, reconstruct
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
 

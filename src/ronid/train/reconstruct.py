@@ -2,12 +2,12 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
-from ronid.config import ReconstructConfig
 from ronid.encode.autoencoder import CodeHead, Decoder, live_units
 from ronid.encode.encoder import Encoder
 from ronid.encode.rows import Pick, Rows
@@ -17,6 +17,21 @@ from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.state import StageState, Training, head_weights
 from ronid.train.step import Picks
 from ronid.types import IntArray
+
+
+@dataclass(frozen=True)
+class ReconstructConfig:
+    """Reconstruction of an auto-encoder's input, the published start of methods on short codes.
+
+    Args:
+        epochs: Passes over all rows; 0 leaves the first weights as they are.
+        batch: Rows per step.
+        lr: Learning rate.
+    """
+
+    epochs: int = 5_000
+    batch: int = 4_096
+    lr: float = 1e-3
 
 
 def reconstruct(training: Training, rows: Rows, config: ReconstructConfig) -> Decoder:

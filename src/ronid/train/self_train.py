@@ -1,13 +1,13 @@
 """Self-training: features and centres move towards their own surest assignments (DEC, IDEC)."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ronid.assign.start import known_first, ordered_kmeans
-from ronid.config import SelfTrainConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
 from ronid.losses.student_t import self_training_loss, sharpened
@@ -19,6 +19,30 @@ from ronid.train.state import StageState, Training, generator_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.types import IntArray, Split
+
+
+@dataclass(frozen=True)
+class SelfTrainConfig:
+    """Self-training of features and centres towards their own surest assignments (DEC).
+
+    Args:
+        restarts: Restarts of the k-means that gives the first centres.
+        epochs: Most renewals of the targets.
+        epoch_steps: Steps between two renewals.
+        batch: Rows per step.
+        lr: Learning rate.
+        stop_change: Stop when a renewal changes a smaller share of the assignments.
+        reconstruction_weight: Weight of the reconstruction beside the divergence (IDEC); 0
+            leaves it out (DEC).
+    """
+
+    restarts: int = 20
+    epochs: int = 120
+    epoch_steps: int = 100
+    batch: int = 256
+    lr: float = 1e-5
+    stop_change: float = 0.01
+    reconstruction_weight: float = 0.0
 
 
 def self_train(
