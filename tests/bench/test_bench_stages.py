@@ -13,6 +13,7 @@ from ronid.bench import stages
 from ronid.bench.cell import Bench, run_cell
 from ronid.bench.plan import VARIANTS, BenchCell, Plan, make_plan
 from ronid.bench.stages import NEWEST, READS, CellStages, SharedStages
+from ronid.config import updated
 from ronid.progress import Stopwatch
 from toys import TinyEncoder
 
@@ -46,7 +47,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     from ronid.train import loop
 
-    for module in ("pretrain", "contrast"):
+    for module in ("pretrain", "contrast", "reconstruct"):
         monkeypatch.setattr(f"ronid.train.{module}.run_epochs", noting(loop.run_epochs))
     return names
 
@@ -164,6 +165,29 @@ def found(
 
 def cells_of(plan: Plan) -> dict[str, BenchCell]:
     return {cell.variant: cell for cell in plan.cells}
+
+
+def test_methods_on_one_autoencoder_train_it_once_and_end_as_if_alone(
+    trained: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_cell, "_rounded", dict)
+    settings = {"reconstruct": {"epochs": 2, "batch": 64}}
+    changes = {"methods": ["sae_kmeans", "dec", "dcn"], "presets": ["published"]}
+    plan = make_plan(
+        {"datasets": ["toy"], "encoders": ["tfidf"], "seeds": [0], "settings": settings, **changes}
+    )
+    later = {"epochs": 1}
+    short = {"dec": {"self_train": later | {"epoch_steps": 2}}, "dcn": {"cluster": later}}
+    plain = Plan.config
+    monkeypatch.setattr(
+        Plan, "config", lambda self, cell: updated(plain(self, cell), short.get(cell.method, {}))
+    )
+    bench = Bench(plan, "cpu")
+    shared = [run_cell(bench, cell).row for cell in plan.cells]
+    assert trained == ["reconstruct"]
+    for cell, row in zip(plan.cells, shared, strict=True):
+        alone = run_cell(Bench(plan, "cpu"), cell).row
+        assert row["scores"] == alone["scores"], cell.method
 
 
 class TestWhatFits:

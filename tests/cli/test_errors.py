@@ -104,7 +104,7 @@ def test_settings_file_is_read_once(
         return tomllib.loads(text)
 
     jobs: list[Job] = []
-    monkeypatch.setattr("ronid.config.tomllib", SimpleNamespace(loads=noting))
+    monkeypatch.setattr("ronid.toml.tomllib", SimpleNamespace(loads=noting))
     monkeypatch.setattr("ronid.cli.fit.start", lambda _out, job, *_: jobs.append(job))
     monkeypatch.setattr("ronid.cli.fit._show", lambda *_: None)
     fit(str(calls), tmp_path / "run", 3, config=tmp_path / "settings.toml", device="cpu")

@@ -124,7 +124,7 @@ def test_no_steps_have_no_losses_and_an_empty_epoch_no_remains() -> None:
 def test_means_keep_no_graph_alive() -> None:
     train = stepper(linear())
     train(BATCHES[0])
-    assert not any(total.requires_grad for total in train._sums.values())
+    assert not any(part.requires_grad for parts in train._sums.values() for part in parts)
 
 
 def test_step_is_shown_what_the_rows_picked() -> None:
@@ -189,3 +189,18 @@ def test_error_in_a_step_is_not_swallowed() -> None:
 def test_own_stream_does_nothing_on_cpu() -> None:
     with own_stream(CPU):
         assert torch.ones(2).sum() == 2
+
+
+def test_losses_of_steps_of_one_kind_are_averaged_over_these_alone() -> None:
+    model = linear()
+
+    def step(picks: Picks) -> Mapping[str, Tensor]:
+        loss = model.weight.sum() * 0 + float(len(picks[0]))
+        return {"loss": loss, "loss_pair" if len(picks[0]) == 2 else "loss_three": loss}
+
+    taken = Stepper(step, make_optimiser([model], 0.1, OptimiserConfig()), 1e9, ROWS, CPU)
+    for batch in BATCHES:  # of three rows, two and three
+        taken(batch)
+    assert taken.means() == pytest.approx({"loss": 8 / 3, "loss_pair": 2, "loss_three": 3})
+    taken(BATCHES[0])
+    assert taken.means() == pytest.approx({"loss": 3, "loss_pair": 0, "loss_three": 3})

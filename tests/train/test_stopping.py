@@ -71,6 +71,12 @@ def test_first_epoch_has_no_change_and_is_not_settled(state: StageState) -> None
     assert not SettledLabels(change=0.1, patience=1).stop({}, state)
 
 
+def test_epochs_of_warm_up_never_count_as_settled(state: StageState) -> None:
+    stopper = SettledLabels(change=0.1, patience=1, after=1.5)
+    rows = [{"changed": 0.0, "epoch": epoch} for epoch in (1, 2)]
+    assert [stopper.stop(row, state) for row in rows] == [False, True]
+
+
 def test_all_epochs_never_stops(state: StageState) -> None:
     assert not AllEpochs().stop({"changed": 0.0, "dev": 0.0}, state)
 

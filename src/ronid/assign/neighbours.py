@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine, in blocks: no n x n matrix is ever held."""
+"""Nearest neighbours by inner product, in blocks: no n x n matrix is ever held."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ def nearest_neighbours(points: Tensor, count: int, *, block_rows: int = 2048) ->
     """Return for every point the rows of its nearest others, nearest first.
 
     Args:
-        points: (n, d) unit vectors.
+        points: (n, d); unit vectors for neighbours by cosine, as they are for CLNN's.
         count: Neighbours per point; at most n - 1 are returned.
         block_rows: Points compared with all others at a time.
 

@@ -31,8 +31,14 @@ READS: dict[str, dict[str, tuple[str, ...]]] = {
         "pretrain": ("encoder", "optimiser", "pretrain"),
         "contrast": ("encoder", "optimiser", "pretrain", "contrast"),
     },
+    **dict.fromkeys(
+        ("sae_kmeans", "dec", "dcn"), {"reconstruct": ("encoder", "optimiser", "reconstruct")}
+    ),
 }
 """Stages in order, by method, and all sections read until each is over; others never share."""
+
+ALIKE = {"dec": "sae_kmeans", "dcn": "sae_kmeans"}
+"""Methods whose shared stages are those of another, to the last bit."""
 
 _OWN_ROWS = ("pretrain",)
 """Stages that prepare rows for themselves, which a cell that goes on after them leaves out."""
@@ -176,7 +182,8 @@ def _stage_keys(plan: Plan, cell: BenchCell) -> dict[str, str]:
     """Return, for each stage that may be shared, all that its outcome depends on but the data."""
     config = to_dict(plan.config(cell))
     # Variant and preset are names of settings, which count themselves; scoring comes afterwards.
-    same = replace(cell, variant="", preset="", scored_on="")
+    method = ALIKE.get(cell.method, cell.method)
+    same = replace(cell, variant="", preset="", scored_on="", method=method)
     known = (*same.coordinates, plan.encoder_path(cell.encoder))
     return {
         stage: json.dumps([known, {name: config[name] for name in sections}], sort_keys=True)

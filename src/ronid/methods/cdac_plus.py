@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.assign.start import ordered_kmeans
+from ronid.assign.start import known_first, ordered_kmeans
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
 from ronid.losses.student_t import self_training_loss
@@ -112,7 +112,7 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
 
 
 def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -> Tensor:
-    """Sharpen the soft assignment to the centres of k-means; return the (k, d) centres.
+    """Sharpen the soft assignment to the centres of k-means; return them, known intents first.
 
     Args:
         training: What the stages of this fit share; its encoder is trained.
@@ -124,10 +124,12 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
     centres = Centres(torch.zeros(split.n_intents, encoder.dim)).to(encoder.device)
     state = StageState(encoder, {"centres": centres})
     dev_rows = held_out_rows(training, split)
-    stopper = FirstOf((BestEpoch("dev_nmi", config.patience), SettledLabels(config.stop_change, 1)))
+    after = training.optimiser.warmup_share * config.epochs
+    stopper = FirstOf(
+        (BestEpoch("dev_nmi", config.patience), SettledLabels(config.stop_change, 1, after))
+    )
     steps = steps_per_epoch(len(rows), config.batch)
     stage = Stage("refine", rows, config.epochs, steps, config.lr, stopper)
-    warmup = training.optimiser.warmup_share * config.epochs
 
     def start(epoch: int) -> Mapping[str, float]:
         if epoch == 0:
@@ -138,9 +140,8 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
             renew_targets(state, rows)
         return {}
 
-    def look(epoch: int) -> Mapping[str, float]:
-        changed = renew_targets(state, rows)
-        row = {"changed": changed} if epoch + 1 > warmup else {}
+    def look(_: int) -> Mapping[str, float]:
+        row = {"changed": renew_targets(state, rows)}
         if dev_rows is None:
             return row
         with torch.no_grad():
@@ -157,4 +158,5 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
     run_epochs(training, stage, state, batches, step, before_epoch=start, after_epoch=look)
     if not config.epochs:
         start(0)
-    return centres.weight.detach()
+    # The clusters have moved since k-means named those of the known intents.
+    return known_first(centres.weight.detach(), encoder.embed_all(rows), split)

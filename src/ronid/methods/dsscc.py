@@ -146,7 +146,11 @@ def learn_jointly(
         epochs=config.epochs,
         steps=steps_per_epoch(len(rows), config.batch),
         lr=config.lr,
-        stopper=SettledLabels(config.stop_change, config.stop_patience),
+        stopper=SettledLabels(
+            config.stop_change,
+            config.stop_patience,
+            after=training.optimiser.warmup_share * config.epochs,
+        ),
         head_rate=config.head_rate,
     )
 

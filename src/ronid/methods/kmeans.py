@@ -1,8 +1,8 @@
 """K-means on the embeddings of a frozen encoder.
 
-Published figures are those of averaged GloVe vectors; here the encoder's own embeddings are
-clustered, at length 1. Labels take no part in the clustering: where there are any, they only say
-which clusters the known intents are.
+Published figures are those of averaged GloVe vectors, held-out rows among them; here the encoder's
+own embeddings are clustered, at length 1. Labels take no part in the clustering: where there are
+any, they only say which clusters the known intents are.
 """
 
 from dataclasses import dataclass, field

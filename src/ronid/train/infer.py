@@ -6,10 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.assign.start import ordered_kmeans
+from ronid.assign.start import known_first, ordered_kmeans
 from ronid.encode.rows import Rows
 from ronid.train.state import Training, generator_of
 from ronid.types import Discovery, IntArray, Rule, Split
+
+UNIT_TEMPERATURE = 0.1
+"""Spreads the closeness of unit vectors into probabilities where a method has no temperature of its
+own; it changes no label."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,16 @@ def gather_by_kmeans(
         split: The problem.
         rows: Its training rows, prepared.
         n_init: Restarts of k-means.
-        init: (k, d) centres to start from instead, known intents first.
+        init: (k, d) centres to start from instead, in any order.
     """
-    embeddings = training.encoder.embed_all(rows)
+    encoder = training.encoder
+    embeddings = encoder.embed_all(rows)
     generator = generator_of(embeddings.device, training.seed, "gather")
     found = ordered_kmeans(embeddings, split, generator=generator, n_init=n_init, init=init)
-    return gather(training, split, rows, found.centroids)
+    # Clusters that moved while they were trained may have passed each other.
+    centres = found.centroids if init is None else known_first(found.centroids, embeddings, split)
+    temperature = UNIT_TEMPERATURE if encoder.normalise else 1.0
+    return gather(training, split, rows, centres, temperature=temperature)
 
 
 def gather(  # noqa: PLR0913 - what a discovery is made of

@@ -97,7 +97,9 @@ def pretrain(  # noqa: PLR0913 - the problem, its rows, and what is kept
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         classified = cycled_batches(labelled, size, rng)
-        read = cycled_batches(np.arange(len(rows)), config.language_batch, rng)
+        reads = {"language", "contrast"} & state.heads.keys()
+        raw = np.arange(len(rows)) if reads else labelled[:0]
+        read = cycled_batches(raw, config.language_batch, rng)
         for _ in range(stage.steps):
             yield next(classified), next(read)
 

@@ -54,13 +54,11 @@ class Stepper:
         self._records = device.type == "cuda" and rows.on_device
         self._pool = torch.cuda.graph_pool_handle() if self._records else None
         self._graphs: dict[Shape, tuple[Picks, torch.cuda.CUDAGraph] | None] = {}
-        self._sums: dict[str, Tensor] = {}
-        self._count = 0
+        self._sums: dict[str, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, batch: tuple[IntArray, ...]) -> None:
         """Make one step with groups of row numbers."""
         picks = tuple(self._rows.pick(group, self._device) for group in batch)
-        self._count += 1
         if not self._records:
             self._run(picks)
             return
@@ -82,10 +80,11 @@ class Stepper:
     def means(self) -> dict[str, float]:
         """Return the mean of every loss since the last call."""
         # Read once per epoch: reading every loss would stall a GPU.
-        means = {name: float(total) / max(1, self._count) for name, total in self._sums.items()}
-        for total in self._sums.values():
+        means = {}
+        for name, (total, count) in self._sums.items():
+            means[name] = float(total) / max(1.0, float(count))
             total.zero_()
-        self._count = 0
+            count.zero_()
         return means
 
     def _run(self, picks: Picks) -> None:
@@ -99,8 +98,11 @@ class Stepper:
             self._after()
         for name, loss in losses.items():
             if name not in self._sums:
-                self._sums[name] = torch.zeros((), device=self._device)
-            self._sums[name] += loss.detach()
+                zeros = torch.zeros(2, device=self._device)
+                self._sums[name] = (zeros[0], zeros[1])
+            total, count = self._sums[name]  # a stage may have steps of several kinds
+            total += loss.detach()
+            count += 1
 
     def _record(self, shape: Shape, picks: Picks) -> tuple[Picks, torch.cuda.CUDAGraph] | None:
         """Record the step of `picks` without running it."""

@@ -59,14 +59,16 @@ class SettledLabels:
     Args:
         change: Share of changed pseudo-labels below which an epoch counts as settled.
         patience: Settled epochs in a row that end the stage.
+        after: Epochs that never count as settled: little changes while the learning rate rises.
     """
 
     change: float
     patience: int
+    after: float = 0.0
 
     def stop(self, row: Mapping[str, Any], state: StageState) -> bool:
         """Count settled epochs."""
-        settled = row.get("changed", 1.0) < self.change
+        settled = row.get("changed", 1.0) < self.change and row.get("epoch", 1) > self.after
         state.scalars["settled"] = state.scalars.get("settled", 0) + 1 if settled else 0
         return bool(state.scalars["settled"] >= self.patience)
 
