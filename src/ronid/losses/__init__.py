@@ -1,6 +1,7 @@
 """The M-step: what a batch is trained towards. Pure functions of torch tensors."""
 
 from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
+from ronid.losses.known import known_cross_entropy
 from ronid.losses.language_model import language_model_loss, mask_tokens, replace_tokens
 from ronid.losses.pairwise import (
     adaptive_pair_loss,
@@ -21,6 +22,7 @@ __all__ = [
     "given_pair_loss",
     "inter_cluster_loss",
     "intra_cluster_loss",
+    "known_cross_entropy",
     "language_model_loss",
     "mask_tokens",
     "neighbour_mask",

@@ -156,11 +156,8 @@ def learn_jointly(
 
     def assign(_: int) -> Mapping[str, float]:
         labels, shares = centres.assign_all(encoder.embed_all(rows))
-        before = state.tensors.get("labels")
-        changed = {} if before is None else {"changed": float((labels != before).float().mean())}
-        state.put("labels", labels)
         state.put("shares", shares)
-        return changed
+        return state.put_labels(labels)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         labelled = cycled_batches(split.labelled, known, rng)

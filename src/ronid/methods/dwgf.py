@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from ronid.assign.graph import diffusion_graph, smoothed
@@ -35,9 +35,9 @@ from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.losses.memory_contrast import memory_contrast_loss
-from ronid.losses.student_t import self_training_loss, sharpened, student_t
+from ronid.losses.student_t import self_training_loss, sharpened
 from ronid.train.batches import shuffled_batches, steps_per_epoch
-from ronid.train.heads import projection
+from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.kept_graph import keep_graph, kept_graph
 from ronid.train.loop import Stage, run_epochs
@@ -153,8 +153,7 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         return
     encoder, device = training.encoder, training.encoder.device
     targets = torch.from_numpy(split.targets).to(device)
-    empty = torch.zeros(split.n_intents, encoder.dim, device=device)
-    centres = nn.Embedding.from_pretrained(empty, freeze=False)  # a table of trained weights
+    centres = Centres(torch.zeros(split.n_intents, encoder.dim, device=device))
     head = projection(training, PROJECTION, WIDTH, dropout=DROPOUT)
     state = StageState(encoder, {"centres": centres, PROJECTION: head})
     memory = MomentumMemory(state, rows, config.encoder_momentum, config.token_replacement)
@@ -184,7 +183,7 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         features, queries = memory.queries(pick)
         weights = kept_graph(state).rows(pick.index)
         joined = memory_contrast_loss(queries, memory.vectors, weights, config.temperature)
-        q = student_t(features, centres.weight)
+        q = centres(features)
         taught = self_training_loss(q, sharpened(q))
         loss = joined + config.self_training_weight * taught
         return {"loss": loss, "loss_graph": joined, "loss_self_training": taught}

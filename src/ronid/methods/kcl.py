@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
+from ronid.losses.known import known_cross_entropy
 from ronid.losses.pairwise import pair_divergence_loss
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.held_out import agreement, held_out_rows
@@ -150,8 +150,7 @@ def learn_clusters(
             alike = network(rows, pick).argmax(-1) == 1
         logits, given = encoder.pooled(rows, pick), targets[pick.index]
         pairs = pair_divergence_loss(logits, alike, config.margin, pick.index)
-        labelled = cross_entropy(logits, given, ignore_index=-1, reduction="sum")
-        labelled = labelled / (given >= 0).sum().clamp(min=1)
+        labelled = known_cross_entropy(logits, given)
         return {"loss": pairs + labelled, "loss_pairs": pairs, "loss_ce": labelled}
 
     def dev_nmi(_: int) -> Mapping[str, float]:

@@ -32,6 +32,7 @@ from ronid.assign.donate import donated_labels
 from ronid.config import EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Pick, Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
+from ronid.losses.known import known_cross_entropy
 from ronid.train.batches import shuffled_batches, steps_per_epoch
 from ronid.train.heads import classifier, projection
 from ronid.train.infer import gather_by_kmeans
@@ -164,18 +165,8 @@ def m_step(pick: Pick, state: StageState, rows: Rows, config: EMConfig) -> dict[
     share = config.cross_entropy_share
     if "classes" not in state.heads:
         return {"loss": (1 - share) * near, "loss_contrast": near}
-    known = known_loss(state.heads["classes"](features), state.tensors["targets"][pick.index])
+    known = known_cross_entropy(
+        state.heads["classes"](features), state.tensors["targets"][pick.index]
+    )
     loss = (1 - share) * near + share * known
     return {"loss": loss, "loss_contrast": near, "loss_ce": known}
-
-
-def known_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean cross-entropy of the rows that have a target; 0 where none has.
-
-    Args:
-        logits: (b, m).
-        targets: (b,) classes, -1 where there is none.
-    """
-    # Summed and divided, so that a GPU is never asked how many rows count.
-    total = functional.cross_entropy(logits.float(), targets, ignore_index=-1, reduction="sum")
-    return total / (targets >= 0).sum().clamp(min=1)

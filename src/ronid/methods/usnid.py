@@ -152,16 +152,12 @@ def cluster(training: Training, split: Split, rows: Rows, config: Config) -> Sta
     def assign(epoch: int) -> Mapping[str, Any]:
         features = encoder.embed_all(rows)
         generator = generator_of(features.device, training.seed, "k-means", epoch)
-        init, previous = state.tensors.get("centroids"), state.tensors.get("labels")
+        init = state.tensors.get("centroids")
         found = ordered_kmeans(
             features, split, generator=generator, n_init=config.restarts, init=init
         )
-        changed = {}
-        if previous is not None:
-            changed = {"changed": float((found.labels != previous).float().mean())}
         state.put("centroids", found.centroids)
-        state.put("labels", found.labels)
-        return changed
+        return state.put_labels(found.labels)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         for mixed in shuffled_batches(len(rows), config.batch, rng):

@@ -46,15 +46,11 @@ def recluster(  # noqa: PLR0913 - what is clustered, how, and where the outcome 
         n_init=n_init,
         max_iterations=max_iterations,
     )
-    row: dict[str, float] = {}
-    if before is not None and align:
-        row["changed"] = float((found.labels != before).double().mean())
-    elif before is not None:
+    if before is not None and not align:  # then numbers mean nothing from one epoch to the next
         same = clustering_accuracy(before.cpu().numpy(), found.labels.cpu().numpy())
-        row["changed"] = 1 - same / 100
-    state.put("labels", found.labels)
+    row = state.put_labels(found.labels)
     state.put("centroids", found.centroids)
-    return row
+    return {"changed": 1 - same / 100} if before is not None and not align else row
 
 
 def cluster_loss(state: StageState, rows: Rows, pick: Pick) -> Tensor:

@@ -110,8 +110,5 @@ def renew_targets(state: StageState, rows: Rows) -> float:
         The share of labels that changed, 1 where there were none.
     """
     q = state.heads["centres"](state.encoder.embed_all(rows))  # (n, k)
-    labels, old = q.argmax(dim=1), state.tensors.get("labels")
-    changed = 1.0 if old is None else float((labels != old).float().mean())
     state.put("targets", sharpened(q))
-    state.put("labels", labels)
-    return changed
+    return state.put_labels(q.argmax(dim=1)).get("changed", 1.0)

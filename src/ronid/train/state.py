@@ -41,6 +41,13 @@ class StageState:
         else:
             self.tensors[name] = value.clone()
 
+    def put_labels(self, labels: Tensor) -> dict[str, float]:
+        """Set `labels`; return `changed`, the share that is not what it was, if there were any."""
+        old = self.tensors.get("labels")
+        changed = {} if old is None else {"changed": float((labels != old).double().mean())}
+        self.put("labels", labels)
+        return changed
+
     def weights(self) -> dict[str, Tensor]:
         """Return all trained weights by name."""
         weights = {f"encoder/{n}": p for n, p in self.encoder.trained_state().items()}
