@@ -42,3 +42,17 @@ def test_odd_histories_do_no_harm() -> None:
     (chart,) = curves([{"loss": 1.0}, {"loss": 0.5}])
     assert chart.title == "Training: loss"
     assert chart.series[0].points == ((0, 1.0), (1, 0.5))
+
+
+def test_losses_and_figures_of_other_methods_are_shown_in_their_own_words() -> None:
+    rows = [
+        {"stage": "self_train", "epoch": 1, "loss": 3.0, "loss_self_training": 2.0, "loss_ce": 1.0},
+        {"stage": "discover", "epoch": 1, "loss": 1.0, "silhouette": 0.2, "dev_nmi": 80.0},
+    ]
+    charts = {chart.title: [series.name for series in chart.series] for chart in curves(rows)}
+    assert charts == {
+        "Self-training: loss": ["total", "labelled", "self training"],
+        "Discover: loss": ["total"],
+        "Discover: held-out accuracy": ["NMI"],
+        "Discover: silhouette": ["silhouette"],
+    }

@@ -26,6 +26,9 @@ STAGES = {
     "pretrain": "pre-training",
     "contrast": "neighbour contrast",
     "em": "discovering (EM)",
+    "pairs": "learning from pairs",
+    "similarity": "learning which pairs are alike",
+    "reconstruct": "training the auto-encoder",
 }
 
 
@@ -71,7 +74,7 @@ class Bars:
 
     def begin(self, stage: str, total: int) -> None:
         """Open a bar, or say that a stage starts."""
-        self._stage, self._total, self._done = STAGES.get(stage, stage), total, 0
+        self._stage, self._total, self._done = STAGES.get(stage, stage.replace("_", " ")), total, 0
         self._started = self._said = time.monotonic()
         if not self.console.is_terminal:
             note(f"{self._stage} ...")

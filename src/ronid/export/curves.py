@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-STAGES = {"pretrain": "Pre-training", "contrast": "Contrastive learning", "em": "EM rounds"}
+STAGES = {
+    "pretrain": "Pre-training",
+    "contrast": "Contrastive learning",
+    "em": "EM rounds",
+    "pairs": "Learning from pairs",
+    "similarity": "Which pairs are alike",
+    "reconstruct": "Auto-encoder",
+    "self_train": "Self-training",
+}
 
 LOSSES = {
     "loss": "total",
@@ -14,6 +22,7 @@ LOSSES = {
     "loss_ce": "labelled",
     "loss_mlm": "masked words",
 }
+HELD_OUT = {"dev_accuracy": "accuracy", "dev_nmi": "NMI", "dev_precision": "precision of pairs"}
 ACCURACIES = {
     "accuracy": "all",
     "known_accuracy": "known",
@@ -55,7 +64,7 @@ def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
         rows = [row for row in history if str(row.get("stage", "")) == stage]
         title = STAGES.get(stage, stage.replace("_", " ").capitalize() or "Training")
         charts += [
-            Chart(f"{title}: loss", "Lower is better.", "", _series(rows, LOSSES)),
+            Chart(f"{title}: loss", "Lower is better.", "", _series(rows, _losses(rows))),
             Chart(
                 f"{title}: pseudo-labels changed",
                 "Falls as the assignment settles.",
@@ -78,10 +87,23 @@ def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
                 f"{title}: held-out accuracy",
                 "Higher is better; of known intents only.",
                 "%",
-                _series(rows, {"dev_accuracy": "held-out"}),
+                _series(rows, HELD_OUT),
+            ),
+            Chart(
+                f"{title}: silhouette",
+                "Higher is better: clusters that lie apart.",
+                "",
+                _series(rows, {"silhouette": "silhouette"}),
             ),
         ]
     return tuple(chart for chart in charts if chart.series)
+
+
+def _losses(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the losses of a stage with their names; those of other methods by their own words."""
+    keys = dict.fromkeys(key for row in rows for key in row if key.startswith("loss_"))
+    others = {key: key.removeprefix("loss_").replace("_", " ") for key in keys}
+    return LOSSES | {key: name for key, name in others.items() if key not in LOSSES}
 
 
 def _series(
