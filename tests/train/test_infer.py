@@ -106,8 +106,9 @@ def test_known_intents_come_first_whatever_the_centres_to_start_from(problem: Sp
     assert np.array_equal(found.labels[known], problem.truth[known])
 
 
-def test_unit_vectors_get_confidence_that_tells_something(problem: Split) -> None:
+@pytest.mark.parametrize("normalise", [False, True])
+def test_clear_clusters_are_sure(problem: Split, normalise: bool) -> None:
     training = training_of(problem)
-    training.encoder.normalise = True
+    training.encoder.normalise = normalise
     found = gather_by_kmeans(training, problem, training.encoder.prepare(inputs_of(problem)))
     assert found.confidence.mean() > 0.9

@@ -18,7 +18,7 @@ from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.errors import RonidWarning
 from ronid.seeds import derive
-from ronid.train.infer import UNIT_TEMPERATURE, gather
+from ronid.train.infer import gather
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, FloatArray, IntArray, Split
 
@@ -49,7 +49,7 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     labels = torch.from_numpy(clusters(points.cpu().numpy(), split.n_intents)).to(points.device)
     centres = class_means(points, labels, split.n_intents)
     centres = known_first(centres, embeddings, split)
-    return gather(training, split, rows, centres, temperature=UNIT_TEMPERATURE)
+    return gather(training, split, rows, centres)
 
 
 def refit(

@@ -24,7 +24,7 @@ import torch
 
 from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
-from ronid.train.infer import UNIT_TEMPERATURE, gather
+from ronid.train.infer import gather
 from ronid.train.pairs import PairsConfig, learn_pairs
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
@@ -56,4 +56,4 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     learn_pairs(training, split, rows, config.pairs)
     columns = torch.eye(split.n_intents, device=encoder.device)
     columns = known_first(columns, encoder.embed_all(rows), split)
-    return gather(training, split, rows, columns, temperature=UNIT_TEMPERATURE, rule="cosine")
+    return gather(training, split, rows, columns, rule="cosine")

@@ -35,7 +35,7 @@ from ronid.losses.known import known_cross_entropy
 from ronid.losses.pairwise import pair_divergence_loss
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.held_out import agreement, held_out_rows
-from ronid.train.infer import UNIT_TEMPERATURE, gather
+from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.similarity import SimilarityNetwork, pair_loss, pair_precision, similarity_network
 from ronid.train.state import StageState, Training, inputs_of
@@ -80,7 +80,7 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     learn_clusters(training, split, rows, dev_rows, network, config)
     axes = torch.eye(split.n_intents, device=encoder.device)
     prototypes = known_first(axes, encoder.embed_all(rows), split)
-    return gather(training, split, rows, prototypes, temperature=UNIT_TEMPERATURE, rule="cosine")
+    return gather(training, split, rows, prototypes, rule="cosine")
 
 
 def learn_similarity(

@@ -11,9 +11,9 @@ from ronid.encode.rows import Rows
 from ronid.train.state import Training, generator_of
 from ronid.types import Discovery, IntArray, Rule, Split
 
-UNIT_TEMPERATURE = 0.1
-"""Spreads the closeness of unit vectors into probabilities where a method has no temperature of its
-own; it changes no label."""
+TEMPERATURE = 0.1
+"""Spreads closeness into probabilities where a method has no temperature of its own: an utterance
+half as far from its prototype as from all others is almost sure. It changes no label."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,12 @@ def gather_by_kmeans(
         n_init: Restarts of k-means.
         init: (k, d) centres to start from instead, in any order.
     """
-    encoder = training.encoder
-    embeddings = encoder.embed_all(rows)
+    embeddings = training.encoder.embed_all(rows)
     generator = generator_of(embeddings.device, training.seed, "gather")
     found = ordered_kmeans(embeddings, split, generator=generator, n_init=n_init, init=init)
     # Clusters that moved while they were trained may have passed each other.
     centres = found.centroids if init is None else known_first(found.centroids, embeddings, split)
-    temperature = UNIT_TEMPERATURE if encoder.normalise else 1.0
-    return gather(training, split, rows, centres, temperature=temperature)
+    return gather(training, split, rows, centres)
 
 
 def gather(  # noqa: PLR0913 - what a discovery is made of
@@ -89,7 +87,7 @@ def gather(  # noqa: PLR0913 - what a discovery is made of
     prototypes: Tensor,
     *,
     prior: Tensor | None = None,
-    temperature: float = 1.0,
+    temperature: float = TEMPERATURE,
     rule: Rule = "distance",
 ) -> Discovery:
     """Gather what a method found; given labels stay what the user said.
