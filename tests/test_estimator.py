@@ -379,3 +379,27 @@ class TestIntentDiscovery:
         model = IntentDiscovery(3, method="kmeans", settings={"m_step": {"alpha": 0.5}})
         with pytest.raises(ConfigError, match="unknown setting 'm_step'"):
             model.fit(few_utterances.texts)
+
+    @pytest.mark.parametrize("name", ["method", "preset"])
+    def test_method_and_preset_are_no_settings(self, few_utterances: Toy, name: str) -> None:
+        model = IntentDiscovery(3, method="kmeans", settings={name: "gcd"})
+        with pytest.raises(UsageError, match=f"settings name a {name}; give it as {name}="):
+            model.fit(few_utterances.texts)
+
+    def test_ronid_reads_counts_of_words(self, few_utterances: Toy, tmp_path: Path) -> None:
+        model = RoNID(6, encoder="tfidf", preset="fast", settings=QUICK, device="cpu")
+        model.fit(few_utterances.texts, few_utterances.labels()).save(tmp_path / "model")
+        texts = few_utterances.texts[:5]
+        loaded = RoNID.load(tmp_path / "model", device="cpu")
+        assert loaded.predict(texts).tolist() == model.predict(texts).tolist()
+
+    def test_agglomerative_never_clusters_fewer_rows_than_intents(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        settings = {"most_rows": 2}
+        model = IntentDiscovery(
+            6, method="agglomerative", encoder=tiny("bert"), settings=settings, device="cpu"
+        )
+        with pytest.warns(RonidWarning, match="a random 6 of them are clustered"):
+            model.fit(few_utterances.texts)
+        assert len(model.classes_) == 6

@@ -181,6 +181,9 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         named = {} if self.encoder is None else {"encoder": {"name": self.encoder}}
         config: MethodConfig = updated(chosen, named)
         if self.settings:
+            for name in ("method", "preset"):
+                if name in self.settings:
+                    raise UsageError(f"settings name a {name}; give it as {name}=... instead")
             config = updated(config, self.settings)
         return config
 

@@ -34,6 +34,7 @@ def test_fit_report_predict_and_load(
     assert "no GPU here" not in done.stderr  # that is for those who did not choose
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "AC, preset published" in page
+    assert "IntentDiscovery.load(FOLDER)" in (tmp_path / "run" / "README.md").read_text()
     answer = json.loads(ronid("predict", "run", "--text", "card lost", "--json").stdout)
     assert answer
     loaded = IntentDiscovery.load(tmp_path / "run", device="cpu")

@@ -24,7 +24,7 @@ from ronid.files import without_nan
 STAGES = {
     "encode": "embedding utterances",
     "pretrain": "pre-training",
-    "contrast": "neighbour contrast",
+    "contrast": "contrastive learning",
     "em": "discovering (EM)",
     "pairs": "learning from pairs",
     "similarity": "learning which pairs are alike",

@@ -257,7 +257,8 @@ def build_encoder(
         given_dim: Width of the user's embeddings, or None for text.
         cache: Keeps the output of frozen layers.
     """
-    words = config.adapter_reads_words and given_dim is None
+    # Counts of words, and the user's own vectors, have no word vectors below them.
+    words = config.adapter_reads_words and given_dim is None and config.name != TFIDF
     if words and not config.adapter_width:
         raise UsageError("encoder.adapter_reads_words needs an encoder.adapter_width")
     backbone: Backbone

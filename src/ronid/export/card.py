@@ -1,5 +1,6 @@
 """The card of a run: README.md in its folder, for whoever finds the folder later."""
 
+from ronid.methods import from_toml
 from ronid.run import RunFolder
 
 _FILES = {
@@ -41,7 +42,10 @@ def write_card(run: RunFolder) -> None:
     ]
     lines += ["", "## Files", "", "| file | what |", "| --- | --- |"]
     lines += [f"| {name} | {what} |" for name, what in _FILES.items()]
-    lines += ["", 'Use it: `ronid predict FOLDER --text "..."`, or `RoNID.load(FOLDER)`.', ""]
+    method = from_toml(run.path / "config.toml").method
+    loader = "RoNID" if method == "ronid" else "IntentDiscovery"
+    use = f'Use it: `ronid predict FOLDER --text "..."`, or `{loader}.load(FOLDER)`.'
+    lines += ["", use, ""]
     (run.path / "README.md").write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -28,7 +28,7 @@ class Config:
     """Settings of agglomerative clustering.
 
     Args:
-        most_rows: Rows that are clustered at most.
+        most_rows: Rows that are clustered at most; never fewer than there are intents.
     """
 
     method: str = "agglomerative"
@@ -44,7 +44,8 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     """Discover the intents of `split`."""
     rows = training.encoder.prepare(inputs_of(split), training.progress)
     embeddings = training.encoder.embed_all(rows)
-    chosen = _sample(len(rows), config.most_rows, training.seed)
+    most = max(config.most_rows, split.n_intents)
+    chosen = _sample(len(rows), most, training.seed)
     points = embeddings[torch.from_numpy(chosen).to(embeddings.device)]
     labels = torch.from_numpy(clusters(points.cpu().numpy(), split.n_intents)).to(points.device)
     centres = class_means(points, labels, split.n_intents)
