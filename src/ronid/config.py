@@ -111,6 +111,11 @@ class PretrainConfig:
     contrast_weight: float = 0.0
     contrast_temperature: float = 0.07
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether held-out labels stop it; only the classification needs any."""
+        return self.epochs > 0 and self.cross_entropy
+
 
 @dataclass(frozen=True)
 class ContrastConfig:
@@ -258,7 +263,7 @@ class RoNIDConfig:
     @property
     def holds_out(self) -> bool:
         """Only the classification of pre-training stops early, so only it needs held-out labels."""
-        return self.pretrain.epochs > 0 and self.pretrain.cross_entropy
+        return self.pretrain.holds_out
 
 
 class MethodConfig(Protocol):

@@ -84,7 +84,7 @@ class Config:
     @property
     def holds_out(self) -> bool:
         """Only pre-training stops by held-out labels."""
-        return self.pretrain.epochs > 0 and self.pretrain.cross_entropy
+        return self.pretrain.holds_out
 
 
 def fit(split: Split, config: Config, training: Training) -> Discovery:

@@ -16,8 +16,9 @@ from ronid.errors import UsageError
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.language_model import hidden_tokens, language_model_loss, mask_tokens
 from ronid.train.batches import cycled_batches, steps_per_epoch
+from ronid.train.held_out import held_out_rows
 from ronid.train.loop import Stage, run_epochs, seeded
-from ronid.train.state import StageState, Training, dev_inputs_of, head_weights, inputs_of
+from ronid.train.state import StageState, Training, head_weights, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import AllEpochs, BestEpoch
 from ronid.train.views import untouchable
@@ -46,8 +47,7 @@ def pretrain_layers(
     encoder = training.encoder
     encoder.backbone.set_trainable(config.trainable_layers)
     rows = encoder.prepare(inputs_of(split), training.progress)
-    dev = dev_inputs_of(split)
-    dev_rows = encoder.prepare(dev) if len(dev) else None
+    dev_rows = held_out_rows(training, split)
     pretrain(training, split, rows, dev_rows, config, keep_classes=keep_classes)
     encoder.backbone.set_trainable(trainable_layers)
 
