@@ -23,7 +23,8 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
     """Recognise known intents and discover new ones, by any method there is.
 
     Args:
-        n_intents: How many intents there are, known and new together; `fit` needs it.
+        n_intents: How many intents there are, known and new together; None to find out. A number
+            is kept unless the data show clearly fewer, which a warning tells.
         method: Name of the method; `ronid methods` lists them.
         encoder: A model folder or a hub id; None for that of the recipe, which is the embedded one
             where it reads with an encoder. Not used when X is a matrix.
@@ -34,6 +35,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
         random_state: Seed; the same seed gives the same labels on CPU.
         device: `auto`, `cpu` or `cuda`.
+        exact: Whether `n_intents` is certain.
 
     Attributes:
         labels_: (n,) index into `intents_` for every utterance of `fit`.
@@ -57,6 +59,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
+        exact: bool = False,
     ) -> None:
         self.n_intents = n_intents
         self.method = method
@@ -65,6 +68,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         self.settings = settings
         self.random_state = random_state
         self.device = device
+        self.exact = exact
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Discover the intents of X.
@@ -75,16 +79,26 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         """
         from ronid.pipeline import discover
 
-        if self.n_intents is None:
-            raise UsageError(
-                f"say how many intents there are: {type(self).__name__}(n_intents=...)"
-            )
         corpus = _corpus(X, y)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)
         config = self._config(vectors=corpus.embeddings is not None)
-        found = discover(corpus, self.n_intents, config, seed=int(seed), device=self.device)
+        found = discover(
+            corpus,
+            self.n_intents,
+            config,
+            exact=self.exact,
+            seed=int(seed),
+            device=self.device,
+        )
+        if self.n_intents is not None and found.discovery.n_intents < self.n_intents:
+            warnings.warn(
+                f"{self.n_intents} intents asked for, but the data show clearly fewer: "
+                f"{found.discovery.n_intents} were made; exact=True makes as many as asked for",
+                RonidWarning,
+                stacklevel=2,
+            )
         self.model_ = found.model
         self.labels_ = found.discovery.labels
         self.confidence_ = found.discovery.confidence
@@ -206,7 +220,8 @@ class RoNID(IntentDiscovery):
     """Recognise known intents and discover new ones by RoNID.
 
     Args:
-        n_intents: How many intents there are, known and new together; `fit` needs it.
+        n_intents: How many intents there are, known and new together; None to find out. A number
+            is kept unless the data show clearly fewer, which a warning tells.
         encoder: A model folder or a hub id; None for that of the recipe, which is the embedded one
             where it reads with an encoder. Not used when X is a matrix.
         preset: `default` (all layers learn; for a GPU), `fast` (frozen encoder and adapter; for
@@ -215,6 +230,7 @@ class RoNID(IntentDiscovery):
         settings: Further settings by section, such as `{"m_step": {"alpha": 0.5}}`.
         random_state: Seed; the same seed gives the same labels on CPU.
         device: `auto`, `cpu` or `cuda`.
+        exact: Whether `n_intents` is certain.
 
     Attributes:
         labels_: (n,) index into `intents_` for every utterance of `fit`.
@@ -237,6 +253,7 @@ class RoNID(IntentDiscovery):
         settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
+        exact: bool = False,
     ) -> None:
         super().__init__(
             n_intents,
@@ -245,6 +262,7 @@ class RoNID(IntentDiscovery):
             settings=settings,
             random_state=random_state,
             device=device,
+            exact=exact,
         )
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,12 +24,13 @@ from ronid.errors import ConfigError
 from ronid.export.card import write_card
 from ronid.export.projection import project
 from ronid.export.run_report import report_of_run
-from ronid.methods import fit
+from ronid.methods import METHODS, fit, frozen_recipe
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
 from ronid.progress import Progress, Silent, Stopwatch
 from ronid.run import RunFolder
 from ronid.train.checkpoint import Checkpoint
+from ronid.train.count import count_on_frozen
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.train.state import Training
@@ -45,9 +47,10 @@ class Found:
 
 def discover(  # noqa: PLR0913 - the one front door: what, how, and where to keep it
     corpus: Corpus,
-    n_intents: int,
+    n_intents: int | None,
     config: MethodConfig,
     *,
+    exact: bool = True,
     dev: Corpus | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -59,8 +62,9 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
 
     Args:
         corpus: Utterances, some of them labelled.
-        n_intents: How many intents there are, known and new together.
+        n_intents: How many intents there are, known and new together; None to find out.
         config: The recipe, such as `ronid.methods.recipe("ronid", "fast")`; it names its method.
+        exact: Whether `n_intents` is certain; else fewer are found where there clearly are.
         dev: Held-out labelled utterances for early stopping; without it some labelled ones serve.
         seed: Everything random derives from it.
         device: `auto`, `cpu` or `cuda`.
@@ -69,17 +73,22 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         cache: Keeps the output of frozen layers between calls, instead of `work`.
     """
     progress = progress or Silent()
-    split = split_corpus(corpus, n_intents, dev=dev, seed=seed, hold_out=config.holds_out)
-    encoder = build_encoder(
-        config.encoder,
-        choose_device(device),
-        seed=seed,
-        n_intents=n_intents,
-        given_dim=None if corpus.embeddings is None else corpus.embeddings.shape[1],
-        cache=cache or FrozenCache(work / "cache" if work else None),
+    split = split_corpus(
+        corpus, n_intents, exact=exact, dev=dev, seed=seed, hold_out=config.holds_out
     )
+    how: dict[str, Any] = {
+        "seed": seed,
+        "given_dim": None if corpus.embeddings is None else corpus.embeddings.shape[1],
+        "cache": cache or FrozenCache(work / "cache" if work else None),
+    }
+    place = choose_device(device)
+    counted: list[dict[str, Any]] = []
+    if split.count_rule != "given" and not METHODS[config.method].counts:
+        frozen = build_encoder(frozen_recipe(config.encoder), place, **how)
+        split = count_on_frozen(Training(frozen, seed, progress=progress, history=counted), split)
+    encoder = build_encoder(config.encoder, place, n_intents=split.n_intents, **how)
     checkpoint = Checkpoint(work / "checkpoint.safetensors", _every_s()) if work else None
-    training = Training(encoder, seed, config.optimiser, progress, checkpoint)
+    training = Training(encoder, seed, config.optimiser, progress, checkpoint, counted)
     training.restore()
 
     discovery = _keep_given(fit(split, config, training), corpus)
@@ -139,6 +148,7 @@ def fit_run(
         job.corpus,
         job.n_intents,
         job.config,
+        exact=job.exact,
         dev=job.dev,
         seed=job.seed,
         device=job.device,

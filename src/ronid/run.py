@@ -32,14 +32,25 @@ from ronid.version import __version__
 
 @dataclass(frozen=True)
 class Job:
-    """What a run was asked to do."""
+    """What a run was asked to do.
+
+    Args:
+        corpus: Utterances, some labelled.
+        dev: Held-out labelled utterances, or None.
+        n_intents: How many intents there are; None to find out.
+        config: The recipe.
+        seed: Everything random derives from it.
+        device: Where it is trained.
+        exact: Whether `n_intents` is certain.
+    """
 
     corpus: Corpus
     dev: Corpus | None
-    n_intents: int
+    n_intents: int | None
     config: MethodConfig
     seed: int
     device: str
+    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,7 @@ class RunFolder:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "source": source,
             "n_intents": job.n_intents,
+            "exact": job.exact,
             "seed": job.seed,
             "device": job.device,
             "data_report": asdict(job.corpus.report),
@@ -117,6 +129,7 @@ class RunFolder:
             config=from_toml(self.path / "config.toml"),
             seed=facts["seed"],
             device=facts["device"],
+            exact=facts.get("exact", True),  # older runs knew no other
         )
 
     def data_report(self) -> DataReport:
@@ -188,6 +201,10 @@ class RunFolder:
         if not path.exists():
             return []
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def count(self) -> dict[str, Any] | None:
+        """Return how the number of intents was found: `k`, bounds and curve; None if given."""
+        return next((row for row in self.history() if row.get("stage") == "count"), None)
 
     def scores(self) -> Mapping[str, float] | None:
         """Return the agreement with the truth given to `fit`, if there was one."""

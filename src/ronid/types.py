@@ -24,6 +24,12 @@ Rule = Literal["cosine", "distance"]
 length minus log(1 + squared `distance`), whose softmax is Student's t-distribution."""
 
 
+CountRule = Literal["given", "guess", "auto", "deep_aligned", "dpn", "usnid"]
+"""Where the number of intents comes from: it is `given`; it is a `guess`, kept unless the data say
+that there are clearly fewer; it is found from the data, `auto`, with a bound where one is given;
+or by the filter of a published method, which needs a number to start from."""
+
+
 @dataclass(frozen=True)
 class DataReport:
     """What reading found and did.
@@ -96,12 +102,13 @@ class Split:
         texts: n training utterances.
         targets: (n,) index into `known`, or UNLABELLED.
         known: M names of the known intents; known intents are always 0..M-1.
-        n_intents: K, known and new together.
+        n_intents: K, known and new together; where it is not given, what `count_rule` starts from.
         dev_texts: Held-out utterances of known intents, for early stopping only.
         dev_targets: Their targets.
         embeddings: (n, d) vectors given instead of text, or None.
         dev_embeddings: The same for the held-out utterances.
         truth: (n,) true classes for diagnostics only, UNLABELLED where unknown, or None.
+        count_rule: Where K comes from, see `CountRule`.
     """
 
     texts: Sequence[str]
@@ -113,6 +120,7 @@ class Split:
     embeddings: FloatArray | None = None
     dev_embeddings: FloatArray | None = None
     truth: IntArray | None = None
+    count_rule: CountRule = "given"
 
     def __len__(self) -> int:
         return len(self.texts)

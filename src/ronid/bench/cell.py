@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ronid.bench.plan import FORMAT_VERSION, BenchCell, Plan, config_hash
+from ronid.bench.plan import FORMAT_VERSION, BenchCell, Plan, config_hash, read_k_rule
 from ronid.bench.stages import SharedStages
 from ronid.config import updated
 from ronid.data import benchmarks
 from ronid.data.splits import BenchmarkProblem, Cell, benchmark_cell, benchmark_problem
 from ronid.errors import RonidError, RonidWarning
-from ronid.methods import METHODS, fit, method
+from ronid.methods import METHODS, fit, frozen_recipe, method
 from ronid.metrics import score
 from ronid.progress import Progress, Stopwatch
 from ronid.types import Discovery, IntArray
@@ -136,9 +136,9 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     watch = Stopwatch(bench.progress)
     started = time.perf_counter()
     split = split_of(cell)
-    problem = _problem(split)
-    _choose_k(cell.k_rule)
+    problem = _with_rule(_problem(split), cell.k_rule)
     texts, truth = _scored_rows(problem, cell)
+    problem = _counted(bench, cell, config, problem, device)
     encoder = _encoder(bench, cell, config, device, problem.split.n_intents)
     hits = encoder.cache.hits
     stages = _stages(bench).of(cell, split.hash, device, watch)
@@ -172,10 +172,29 @@ def _import_all() -> None:
     import ronid.encode.encoder  # noqa: F401 - same
 
 
-def _choose_k(rule: str) -> None:
-    """Refuse a rule other than the true number of intents, which the split holds already."""
-    if rule != "given":
-        raise CannotRunError(f"K rule '{rule}' is not there yet; there is: given")
+def _with_rule(problem: BenchmarkProblem, k_rule: str) -> BenchmarkProblem:
+    """Return the problem with the number of intents as known as the rule says."""
+    rule, factor = read_k_rule(k_rule)
+    if rule == "given":
+        return problem
+    start = round(factor * problem.split.n_intents)
+    split = replace(problem.split, n_intents=start, count_rule=rule)
+    return replace(problem, split=split)
+
+
+def _counted(
+    bench: Bench, cell: BenchCell, config: Any, problem: BenchmarkProblem, device: "torch.device"
+) -> BenchmarkProblem:
+    """Find the number of intents for a method that must know it before it begins."""
+    if problem.split.count_rule == "given" or METHODS[cell.method].counts:
+        return problem
+    from ronid.train.count import count_on_frozen
+    from ronid.train.state import Training
+
+    frozen = frozen_recipe(config.encoder)
+    encoder = _encoder(bench, cell, replace(config, encoder=frozen), device, 0)
+    training = Training(encoder, cell.seed)
+    return replace(problem, split=count_on_frozen(training, problem.split))
 
 
 def _scored_rows(problem: BenchmarkProblem, cell: BenchCell) -> tuple[tuple[str, ...], IntArray]:

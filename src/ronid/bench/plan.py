@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ronid.config import DEFAULT_ENCODER, to_dict, updated
 from ronid.data.benchmarks import BENCHMARKS
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import METHODS, PUBLISHED, presets_of, published, recipe
 from ronid.toml import read_toml
+from ronid.types import CountRule
 
 FORMAT_VERSION = 1
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -128,6 +129,30 @@ class Plan:
         return self.encoder_paths.get(title, title)
 
 
+def read_k_rule(text: str) -> tuple[CountRule, float]:
+    """Return the rule and the factor of the true number that it starts from, 0 for nothing.
+
+    `given`, `auto` (from nothing), `auto@2` (from at most twice the truth), `guess@2` (told twice
+    the truth), `deep_aligned@2`, `dpn@3`, `usnid@2` (clusters to begin with).
+
+    Raises:
+        ConfigError: There is no such rule.
+    """
+    name, at, number = text.partition("@")
+    rules: tuple[CountRule, ...] = get_args(CountRule)
+    try:
+        factor = float(number) if at else 0.0
+    except ValueError:
+        factor = -1.0
+    plain = name in ("given", "auto")
+    if name not in rules or factor < 0 or (at and name == "given") or (not plain and not factor):
+        raise ConfigError(
+            f"k_rules has {text!r}; give given, auto, or a rule and a factor of the true number, "
+            "such as auto@2, guess@2, deep_aligned@2, dpn@2 or usnid@2"
+        )
+    return rules[rules.index(name)], factor  # type: ignore[arg-type]
+
+
 def config_hash(config: Any) -> str:
     """Return a hash of what a config changes of its class's defaults.
 
@@ -183,6 +208,8 @@ def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = No
     for key, known in names.items():
         for name in lists.get(key, ()):
             _choose(name, tuple(known), key)
+    for rule in lists.get("k_rules", ()):
+        read_k_rule(rule)
     for key in ("known_ratios", "labelled_ratios"):
         lists[key] = [_ratio(value, key) for value in lists.get(key, _DEFAULTS[key])]
     scored_on = values.get("scored_on", "test")

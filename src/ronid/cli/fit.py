@@ -8,7 +8,7 @@ import typer
 
 from ronid.cli.console import Bars, error, note, print_json
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
-from ronid.cli.tables import intents_table, run_summary
+from ronid.cli.tables import count_lines, intents_table, run_summary
 from ronid.errors import RonidWarning, UsageError
 from ronid.presets import AUTO, WITHOUT_GPU
 
@@ -25,8 +25,15 @@ def fit(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run; must be unused.")] = None,
     intents: Annotated[
-        int | None, typer.Option(help="How many intents there are, known and new together.")
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="How many intents there are, known and new; auto (the default) finds out.",
+        ),
     ] = None,
+    exactly: Annotated[
+        bool, typer.Option("--exactly", help="Make N intents even where the data show fewer.")
+    ] = False,
     text: TextColumn = None,
     label: LabelColumn = None,
     truth: Annotated[
@@ -60,7 +67,7 @@ def fit(
     """Discover the intents of INPUT and write a run folder with report and model."""
     if resume is not None:
         others: tuple[Any, ...] = (source, out, intents, text, label, truth, id_column, dev)
-        others += (method, preset, encoder, config)
+        others += (method, preset, encoder, config, exactly or None)
         if any(value is not None for value in others):
             raise UsageError(
                 "--resume takes only the run's folder; leave out INPUT and every option but "
@@ -76,6 +83,7 @@ def fit(
     from ronid.run import Job, check_unused
 
     check_unused(out)
+    wanted = _wanted(intents, exactly)
     asked = _asked(method, preset, config)
     settings = _settings(asked, encoder)  # wrong ones are refused before the input is read
     corpus = read_corpus(
@@ -85,19 +93,26 @@ def fit(
     held_out = None
     if dev is not None:
         held_out = read_corpus(str(dev), text=text, label=label, encoding=encoding)
-    if intents is None:
-        raise UsageError(
-            f"say how many intents there are, known and new together: --intents N "
-            f"(the labels name {len(corpus.known)})"
-        )
-    _check_before_work(corpus, intents, settings)
+    _check_before_work(corpus, wanted, settings)
     if _on_gpu(device):
         settings = _settings(asked, encoder, gpu=True)
     elif asked.method == "ronid" and asked.preset == AUTO and not quiet:
         note(WITHOUT_GPU)
-    job = Job(corpus, held_out, intents, settings, seed, device)
+    job = Job(corpus, held_out, wanted, settings, seed, device, exact=exactly)
     origin = "standard input" if source == "-" else Path(source).name
     _show(start(out, job, origin, quiet), as_json, quiet)
+
+
+def _wanted(intents: str | None, exactly: bool) -> int | None:
+    """Return the number of intents asked for, None to find out."""
+    if intents is None or intents == AUTO:
+        if exactly:
+            raise UsageError("--exactly needs a number: --intents N --exactly")
+        return None
+    try:
+        return int(intents)
+    except ValueError:
+        raise UsageError(f"--intents is '{intents}'; give a whole number, or auto") from None
 
 
 def read_corpus(source: str, **how: Any) -> "Corpus":
@@ -176,7 +191,7 @@ def _settings(asked: "Asked", encoder: str | None, *, gpu: bool = False) -> "Met
     return changed
 
 
-def _check_before_work(corpus: "Corpus", intents: int, settings: "MethodConfig") -> None:
+def _check_before_work(corpus: "Corpus", intents: int | None, settings: "MethodConfig") -> None:
     """Refuse an impossible question before a folder is made or a model loaded."""
     from ronid.data.splits import split_corpus
     from ronid.encode.weights import locate
@@ -213,4 +228,6 @@ def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
         return
     intents_table(run)
     if not quiet:
+        for line in count_lines(run):
+            note(line)
         note(f"report: {run.path / 'report.html'}")

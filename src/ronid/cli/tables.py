@@ -47,3 +47,20 @@ def scores_table(scores: "Scores") -> None:
     figures = [values[key] for key in (*names, "h_score")]
     table.add_row(*("-" if math.isnan(value) else f"{value:.2f}" for value in figures))
     Console().print(table)
+
+
+def count_lines(run: "RunFolder") -> list[str]:
+    """Say how the number of intents was found, in one line; none where it was given."""
+    found = run.count()
+    if found is None:
+        return []
+    k, asked = found["k"], run.facts()["n_intents"]
+    between = f"{found['low']} to {found['high']}" if "low" in found else f"about {k}"
+    if asked is None:
+        return [f"{k} intents, found from the data ({between} possible); --intents N sets them"]
+    if k < asked:
+        return [
+            f"{asked} intents asked for, but the data show {between}: {k} were made; "
+            "--exactly makes as many as asked for"
+        ]
+    return []

@@ -28,8 +28,9 @@ _HELD_OUT_ONE_IN = 5
 
 def split_corpus(
     corpus: Corpus,
-    n_intents: int,
+    n_intents: int | None,
     *,
+    exact: bool = True,
     dev: Corpus | None = None,
     hold_out: bool = True,
     seed: int = 0,
@@ -41,7 +42,8 @@ def split_corpus(
 
     Args:
         corpus: Utterances, some labelled.
-        n_intents: K, known and new intents together.
+        n_intents: K, known and new intents together; None where the data shall tell.
+        exact: Whether K is certain; else it is kept unless there are clearly fewer.
         dev: Labelled utterances for early stopping; those of other intents are left out.
         hold_out: Whether to hold out labels when `dev` is not given.
         seed: Decides which labels are held out.
@@ -53,7 +55,8 @@ def split_corpus(
         UsageError: `n_intents` does not fit the corpus.
     """
     known = corpus.known
-    _check_n_intents(n_intents, known, len(corpus))
+    if n_intents is not None:
+        _check_n_intents(n_intents, known, len(corpus))
     _warn_used_once(corpus)
     index = {name: i for i, name in enumerate(known)}
     targets = _targets(corpus.labels, index)
@@ -69,7 +72,8 @@ def split_corpus(
         texts=corpus.texts,
         targets=targets,
         known=known,
-        n_intents=n_intents,
+        n_intents=n_intents or 0,
+        count_rule="auto" if n_intents is None else "given" if exact else "guess",
         dev_texts=[dev_source.texts[row] for row in dev_rows],
         dev_targets=dev_targets,
         embeddings=corpus.embeddings,

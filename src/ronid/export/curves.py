@@ -30,9 +30,13 @@ ACCURACIES = {
 }
 
 
+COUNTS = ("rough_count", "count")
+"""Stages that found a number of intents; their rows have curves of their own."""
+
+
 @dataclass(frozen=True)
 class Series:
-    """One curve: a name and (epoch, value) points."""
+    """One curve: a name and points (epoch or whatever the chart is over, value)."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -46,6 +50,7 @@ class Chart:
     note: str
     unit: str
     series: tuple[Series, ...]
+    over: str = "epoch"
 
 
 def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
@@ -61,6 +66,8 @@ def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
     stages = list(dict.fromkeys(str(row.get("stage", "")) for row in history))
     charts = []
     for stage in stages:
+        if stage in COUNTS:
+            continue
         rows = [row for row in history if str(row.get("stage", "")) == stage]
         title = STAGES.get(stage, stage.replace("_", " ").capitalize() or "Training")
         charts += [
@@ -96,7 +103,29 @@ def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
                 _series(rows, {"silhouette": "silhouette"}),
             ),
         ]
+    charts += _counting(next((row for row in history if row.get("stage") == "count"), {}))
     return tuple(chart for chart in charts if chart.series)
+
+
+def _counting(row: Mapping[str, Any]) -> list[Chart]:
+    """Return the evidence for the number of intents: its curves over that number."""
+    numbers = row.get("numbers", ())
+    said = f"{row.get('estimate')} taken, {row.get('low')} to {row.get('high')} possible."
+    found = {
+        "rise": ("Number of intents: rise of the cost of joining", "Steepest where intents part"),
+        "recovery": ("Number of intents: given labels recovered", "Highest where labels fit"),
+    }
+    return [
+        Chart(
+            title,
+            f"{note}; {said}",
+            "",
+            (Series(key, tuple(zip(numbers, row[key], strict=True))),),
+            over="intents",
+        )
+        for key, (title, note) in found.items()
+        if row.get(key)
+    ]
 
 
 def _losses(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -46,10 +46,21 @@ def _summary(run: RunFolder, facts: dict[str, Any]) -> dict[str, str]:
     return {
         "Method": f"{METHODS[config.method].title}, preset {config.preset}",
         "Encoder": _shown(config.encoder.name),
-        "Intents asked for": str(facts["n_intents"]),
+        "Intents asked for": _asked(run, facts),
         "Seed": str(facts["seed"]),
         "Made by": f"ronid {facts['ronid_version']}",
     }
+
+
+def _asked(run: RunFolder, facts: dict[str, Any]) -> str:
+    """Return how many intents were asked for, and what the data said where they were asked."""
+    asked, found = facts["n_intents"], run.count()
+    if found is None:
+        return str(asked)
+    said = f"{found['k']} found" + (
+        f", {found['low']} to {found['high']} possible" if "low" in found else ""
+    )
+    return f"auto: {said}" if asked is None else f"{asked}: {said}"
 
 
 def _shown(encoder: str) -> str:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ronid.config import MethodConfig, updated
+from ronid.config import DEFAULT_ENCODER, TFIDF, EncoderConfig, MethodConfig, updated
 from ronid.errors import ConfigError, UsageError
 from ronid.presets import AUTO, PRESETS, preset
 from ronid.toml import read_toml
@@ -34,6 +34,7 @@ class Spec:
         module: Where its recipe is.
         kind: Whether it uses labels at all.
         needs_labels: Whether it cannot do without them.
+        counts: Whether it finds the number of intents itself, where that is not given.
         note: What a table must say of it.
     """
 
@@ -42,6 +43,7 @@ class Spec:
     module: str
     kind: Literal["unsupervised", "semi-supervised"]
     needs_labels: bool = False
+    counts: bool = False
     note: str = ""
 
 
@@ -91,7 +93,13 @@ METHODS: dict[str, Spec] = {
     ),
     "usnid": Spec("USNID", "Zhang et al., TKDE 2023", "ronid.methods.usnid", "semi-supervised"),
     "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
-    "ronid": Spec("RoNID", "Zhang et al., DASFAA 2024", "ronid.methods.ronid", "semi-supervised"),
+    "ronid": Spec(
+        "RoNID",
+        "Zhang et al., DASFAA 2024",
+        "ronid.methods.ronid",
+        "semi-supervised",
+        counts=True,
+    ),
 }
 """In the order of the table of RoNID's paper."""
 
@@ -152,6 +160,15 @@ def recipe(
         )
     config: MethodConfig = module.Config()
     return config
+
+
+def frozen_recipe(encoder: EncoderConfig) -> EncoderConfig:
+    """Return the settings of the encoder as it is before training, for a first look at the rows.
+
+    Counts of words, which tell too little, give way to the embedded encoder.
+    """
+    name = DEFAULT_ENCODER if encoder.name == TFIDF else encoder.name
+    return EncoderConfig(name=name, trainable_layers=0)
 
 
 def published(name: str, dataset: str) -> Mapping[str, Any]:

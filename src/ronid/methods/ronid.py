@@ -32,6 +32,7 @@ from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
 from ronid.metrics import normalised_entropy, score
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.contrast import contrast
+from ronid.train.count import count_intents
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain_layers
@@ -50,13 +51,17 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
         config: The recipe.
         training: Encoder, seed, progress and checkpoint of this fit.
     """
-    config = _tempered(config, split.n_intents)
+    if split.count_rule == "given":
+        _tempered(config, split.n_intents)  # a wrong setting is refused before the work
     encoder = training.encoder
     if config.encoder.trainable_layers == 0 and not config.encoder.adapter_width:
         raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")
     pretrain_layers(training, split, config.pretrain, config.encoder.trainable_layers)
     rows = encoder.prepare(inputs_of(split), training.progress)
-    contrast(training, split, rows, config.contrast)
+    rough = count_intents(training, split, rows, "rough_count")  # how many neighbours are alike
+    contrast(training, rough, rows, config.contrast)
+    split = count_intents(training, split, rows)
+    config = _tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)
     return gather(
         training,

@@ -29,7 +29,7 @@ function lineChart(chart, width) {
     svg.append(drawing("line", { class: "grid", x1: MARGIN.left, x2: right, y1: y(tick), y2: y(tick) }));
     svg.append(drawing("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, `${tick}${chart.unit}`));
   }
-  svg.append(drawing("text", { x: x(first), y: HEIGHT - 6, "text-anchor": last > first ? "start" : "middle" }, `epoch ${first}`));
+  svg.append(drawing("text", { x: x(first), y: HEIGHT - 6, "text-anchor": last > first ? "start" : "middle" }, `${chart.over} ${first}`));
   if (last > first) svg.append(drawing("text", { x: right, y: HEIGHT - 6, "text-anchor": "end" }, `${last}`));
   chart.series.forEach((series, s) => {
     const path = series.points.map(([epoch, value], i) => `${i ? "L" : "M"}${x(epoch).toFixed(1)} ${y(value).toFixed(1)}`).join("");

@@ -1,0 +1,217 @@
+"""How many intents there are: by a tree of clusters, or as published methods filter clusters.
+
+Ward's tree over the rows joins clusters at a growing cost. Joins inside intents are cheap, joins
+of intents dear; where the cost rises fastest, against the number of clusters that are left and
+both on a logarithmic scale, there the intents are whole and apart. Labelled rows tell a second
+time: the number of clusters at which pairs of them are together or apart as their labels say.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ronid.assign.align import match
+from ronid.assign.kmeans import class_means, kmeans
+from ronid.assign.ward import Grains, WardTree, grains, ward_tree
+from ronid.types import IntArray
+
+GRAINS = 3000
+"""Groups of rows that the tree is built over."""
+
+DRAWS = 4
+"""Trees, over different groups, whose curves are averaged."""
+
+WINDOWS = (0.05, 0.1, 0.2, 0.3)
+"""Widths of the stretches, as shares of the number of clusters, over which a rise is measured."""
+
+NEARLY = 0.9
+"""Numbers whose rise is so near to the steepest are held possible."""
+
+
+@dataclass(frozen=True)
+class IntentCount:
+    """An estimate of the number of intents, and its evidence.
+
+    Args:
+        k: The estimate.
+        low: Least number that is held possible.
+        high: Largest.
+        numbers: (c,) numbers of clusters that were looked at.
+        rise: (c,) how fast the cost of joining rises there.
+        recovery: (c,) F1 of pairs of labelled rows in the clusters there; None without labels.
+    """
+
+    k: int
+    low: int
+    high: int
+    numbers: IntArray
+    rise: NDArray[np.float64]
+    recovery: NDArray[np.float64] | None = None
+
+
+def count_by_tree(
+    embeddings: Tensor,
+    targets: Tensor,
+    n_known: int,
+    *,
+    generator: torch.Generator,
+    at_most: int | None = None,
+) -> IntentCount:
+    """Estimate the number of intents from nothing.
+
+    Args:
+        embeddings: (n, d) features of all rows.
+        targets: (n,) given intents 0..n_known-1, -1 where there is none.
+        n_known: How many intents are known; there are at least so many.
+        generator: Source of randomness, on the device of the features.
+        at_most: Largest number that may come out.
+    """
+    n = len(embeddings)
+    least = max(1, n_known)
+    if n < 4 or (at_most is not None and at_most <= least):  # noqa: PLR2004 - nothing to see
+        return _certain(least if at_most is None else max(least, min(at_most, n)))
+    heights, recoveries = [], []
+    given = targets.cpu().numpy()
+    for _ in range(DRAWS if n > GRAINS else 1):
+        groups = grains(embeddings, min(n, GRAINS), generator=generator)
+        tree = ward_tree(groups.centres, groups.weights)
+        heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
+        recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])
+    length = min(map(len, heights))
+    most = max(least + 1, length // 5)
+    if at_most is not None:
+        most = min(most, at_most)
+    numbers = np.arange(max(2, least), max(most, 2) + 1)
+    if length < 3:  # noqa: PLR2004 - rows are all alike
+        return _certain(least)
+    rise = rises(np.mean([_logs(h[:length]) for h in heights], axis=0), numbers)
+    recovery = None
+    if n_known and np.isfinite(recoveries).all():
+        at = np.minimum(numbers, length) - 1
+        recovery = np.mean([r[:length] for r in recoveries], axis=0)[at]
+    return _estimate(numbers, rise, recovery)
+
+
+def _certain(k: int) -> IntentCount:
+    return IntentCount(k, k, k, np.array([k]), np.zeros(1))
+
+
+def _estimate(
+    numbers: IntArray, rise: NDArray[np.float64], recovery: NDArray[np.float64] | None
+) -> IntentCount:
+    """Take the middle, on a logarithmic scale, of the steepest rise and of the best recovery."""
+    steepest = int(numbers[rise.argmax()])
+    nearly = numbers[rise >= NEARLY * rise.max()]
+    nearly = nearly[np.abs(np.log(nearly / steepest)) < np.log(1.5)]  # not another hill
+    bounds = [int(nearly.min()), int(nearly.max())]
+    k = steepest
+    if recovery is not None:
+        best = int(np.median(numbers[recovery >= recovery.max() - 1e-3]))
+        k = round(float(np.sqrt(steepest * best)))
+        bounds.append(best)
+    return IntentCount(k, min(bounds), max(bounds), numbers, rise, recovery)
+
+
+def _logs(heights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log costs; the cheapest joins, such as of equal rows, tell nothing and are alike."""
+    return np.log(np.maximum(heights, 1e-3 * heights.max() + 1e-300))
+
+
+def rises(log_heights: NDArray[np.float64], numbers: IntArray) -> NDArray[np.float64]:
+    """Slopes of log cost against log number of clusters, summed over windows.
+
+    Args:
+        log_heights: Entry j is the join that leaves j + 1 clusters.
+        numbers: (c,) numbers of clusters, 2 or more; k intents are whole and apart where the join
+            that leaves k - 1 is dear and the one that leaves k is cheap.
+    """
+    left = np.arange(1, len(log_heights) + 1)
+    logs = np.log(left)
+    found = np.zeros(len(numbers))
+    for width in WINDOWS:
+        for i, k in enumerate(numbers):
+            first = max(1, min(k - 1, int(k / (1 + width))))
+            last = min(len(left), max(k, int(np.ceil(k * (1 + width)))))
+            x, y = logs[first - 1 : last], log_heights[first - 1 : last]
+            if len(x) < 2:  # noqa: PLR2004 - no slope
+                continue
+            away = np.abs(x - np.log(k - 0.5)) / np.log(1 + width)
+            weight = np.maximum(0.05, 1 - 0.8 * away)
+            x, y = x - np.average(x, weights=weight), y - np.average(y, weights=weight)
+            found[i] -= (weight * x * y).sum() / (weight * x * x).sum()
+    return found
+
+
+def pair_recovery(
+    tree: WardTree, groups: Grains, targets: IntArray, n_known: int
+) -> NDArray[np.float64]:
+    """F1 of pairs of labelled rows after each join: together when, and only when, labels agree.
+
+    Args:
+        tree: Joins of the groups.
+        groups: Which group every row is in.
+        targets: (n,) given intents, -1 where there is none.
+        n_known: Number of known intents.
+
+    Returns:
+        (m - 1,) one value per join; nan where no two labelled rows share an intent.
+    """
+    m = len(groups.centres)
+    rows = np.flatnonzero(targets >= 0)
+    counts = np.zeros((2 * m - 1, max(1, n_known)))
+    np.add.at(counts, (groups.labels[rows], targets[rows]), 1)
+    alike = _pairs(counts[:m].sum(0)).sum()
+    together, right = _pairs(counts[:m].sum(1)).sum(), _pairs(counts[:m]).sum()
+    found = np.full(m - 1, np.nan)
+    for i, (a, b) in enumerate(tree.joins):
+        together += counts[a].sum() * counts[b].sum()
+        right += counts[a] @ counts[b]
+        counts[m + i] = counts[a] + counts[b]
+        if alike:
+            found[i] = 2 * right / (together + alike)
+    return found
+
+
+def _pairs(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    return counts * (counts - 1) / 2
+
+
+def count_by_size(
+    embeddings: Tensor, start: int, *, generator: torch.Generator, share: float = 1.0
+) -> int:
+    """Count the clusters of k-means that are not small: DeepAligned (AAAI 2021), DPN (AAAI 2023).
+
+    Args:
+        embeddings: (n, d) features of all rows.
+        start: Number of clusters to begin with, K'.
+        generator: Source of randomness.
+        share: A cluster counts from this share of n / K' on: 1 in DeepAligned, 0.9 in DPN.
+    """
+    found = kmeans(embeddings, start, n_init=1, generator=generator)
+    sizes = torch.bincount(found.labels, minlength=start)
+    return int((sizes >= share * len(embeddings) / start).sum())
+
+
+def count_beside_known(
+    embeddings: Tensor, targets: Tensor, n_known: int, start: int, *, generator: torch.Generator
+) -> int:
+    """Count known intents, and those of the other clusters that are not small: USNID (TKDE 2023).
+
+    Args:
+        embeddings: (n, d) features of all rows.
+        targets: (n,) given intents, -1 where there is none.
+        n_known: Number of known intents.
+        start: Number of clusters to begin with, K'.
+        generator: Source of randomness.
+    """
+    found = kmeans(embeddings, start, n_init=1, generator=generator)
+    sizes = torch.bincount(found.labels, minlength=start)
+    large = sizes >= len(embeddings) / start
+    given = targets >= 0
+    if n_known and given.any():
+        means = class_means(embeddings[given], targets[given], n_known)
+        large[match(means, found.centroids)] = False
+    return n_known + int(large.sum())
