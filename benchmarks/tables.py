@@ -81,7 +81,46 @@ def speed_table() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"core": core_table, "estep": estep_table, "main": main_table, "speed": speed_table}
+def names_table() -> str:
+    """Mean over seeds of how often a name leads back to its true label."""
+    head = "| dataset | seeds | named by | top 1 | top 3 | pure: top 1 | pure: top 3 |"
+    lines = [head, "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
+    rows = read_rows("names.jsonl")
+    for dataset in [name for name in DATASETS if any(row["dataset"] == name for row in rows)]:
+        ours = [row for row in rows if row["dataset"] == dataset]
+        seeds = ", ".join(str(seed) for seed in sorted(row["seed"] for row in ours))
+        for kind, title in (("keyphrase", "strongest keyphrase"), ("name", "`ronid name`")):
+            means = [
+                sum(row["scores"][kind][part][top] for row in ours) / len(ours)
+                for part in ("all", "pure")
+                for top in ("top1", "top3")
+            ]
+            figures = [f"{mean:.1f}" for mean in means]
+            lines.append(f"| {' | '.join([DATASETS[dataset], seeds, title, *figures])} |")
+    return "\n".join(lines)
+
+
+def names_list() -> str:
+    """Every name of the stored runs beside the true label, worst first within a dataset."""
+    head = "| dataset | seed | name | true label of most | purity | rank of that label |"
+    lines = [head, "| --- | ---: | --- | --- | ---: | ---: |"]
+    for row in sorted(read_rows("names.jsonl"), key=lambda r: (r["dataset"], r["seed"])):
+        for each in sorted(row["names"], key=lambda e: (-e["name_rank"], e["name"])):
+            lead = [DATASETS[row["dataset"]], str(row["seed"])]
+            names = [f"`{each['name']}`", f"`{each['truth']}`"]
+            figures = [f"{each['purity']:.2f}", str(each["name_rank"])]
+            lines.append(f"| {' | '.join([*lead, *names, *figures])} |")
+    return "\n".join(lines)
+
+
+TABLES = {
+    "core": core_table,
+    "estep": estep_table,
+    "main": main_table,
+    "speed": speed_table,
+    "names": names_table,
+    "names-list": names_list,
+}
 
 
 def filled(text: str) -> str:

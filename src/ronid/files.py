@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ronid.errors import DataError
-from ronid.types import Intent
+from ronid.types import Intent, Neighbour
 
 FORMAT_VERSION = 1
 
@@ -59,11 +59,12 @@ def write_intents(folder: Path, intents: Sequence[Intent]) -> None:
 
 
 def read_intents(folder: Path) -> tuple[Intent, ...]:
-    """Read what `write_intents` wrote."""
-    rows = read_json(folder / "intents.json")["intents"]
-    return tuple(
-        Intent(
-            **{**row, "keyphrases": tuple(row["keyphrases"]), "exemplars": tuple(row["exemplars"])}
-        )
-        for row in rows
-    )
+    """Read what `write_intents` wrote, now or before intents had a description and neighbours."""
+    return tuple(_intent(row) for row in read_json(folder / "intents.json")["intents"])
+
+
+def _intent(row: dict[str, Any]) -> Intent:
+    lists = {name: tuple(row.get(name, ())) for name in ("keyphrases", "exemplars", "borderline")}
+    nearest = tuple(Neighbour(**near) for near in row.get("nearest", ()))
+    named_by = row.get("named_by") or ("user" if row["known"] else "keyphrases")
+    return Intent(**{**row, **lists, "nearest": nearest, "named_by": named_by})

@@ -188,6 +188,14 @@ class Discovery:
 
 
 @dataclass(frozen=True)
+class Neighbour:
+    """A known intent near another one: its name, and how alike their prototypes are (1: equal)."""
+
+    name: str
+    similarity: float
+
+
+@dataclass(frozen=True)
 class Intent:
     """One intent as people see it.
 
@@ -201,6 +209,11 @@ class Intent:
         confidence: Mean probability of its utterances.
         keyphrases: Words and phrases typical of it, strongest first.
         exemplars: Its most central utterances.
+        description: What it is about, in one line.
+        borderline: The utterances least sure to belong to it, least sure first.
+        nearest: The known intents most like it, most alike first.
+        named_by: Where the name comes from: `user`, `keyphrases`, `utterance` (the most central
+            one), `number` (it has no words), or `model:` and the name of a language model.
     """
 
     index: int
@@ -212,6 +225,10 @@ class Intent:
     confidence: float
     keyphrases: tuple[str, ...] = ()
     exemplars: tuple[str, ...] = ()
+    description: str = ""
+    borderline: tuple[str, ...] = ()
+    nearest: tuple[Neighbour, ...] = ()
+    named_by: str = "keyphrases"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from ronid.cli.demo import demo
 from ronid.cli.evaluate import evaluate
 from ronid.cli.fit import fit
 from ronid.cli.methods import methods
+from ronid.cli.name import name
 from ronid.cli.predict import predict
 from ronid.cli.report import report
 from ronid.version import __version__
@@ -42,6 +43,7 @@ app.command()(fit)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(report)
+app.command()(name)
 app.command()(methods)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")

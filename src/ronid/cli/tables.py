@@ -4,13 +4,21 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from ronid.run import RunFolder
     from ronid.types import Scores
+
+
+NUMBERS_WIDTH = 26
+"""Columns of a table of intents that neither names nor keyphrases can have."""
+LEAST_WIDTH = 18
+"""Columns that keyphrases always have; longer names are folded."""
 
 
 def run_summary(run: "RunFolder") -> dict[str, Any]:
@@ -24,19 +32,24 @@ def run_summary(run: "RunFolder") -> dict[str, Any]:
 
 
 def intents_table(run: "RunFolder") -> None:
-    """Print the intents, new ones first."""
-    table = Table("intent", "", "utterances", "confidence", "keyphrases", box=None, padding=(0, 2))
-    table.columns[0].no_wrap = True  # a name is typed as it stands
-    table.columns[2].justify = table.columns[3].justify = "right"
-    for intent in sorted(run.intents(), key=lambda i: (i.known, -i.size)):
-        table.add_row(
-            escape(intent.name),
-            "known" if intent.known else "new",
-            f"{intent.size:,}",
-            f"{intent.confidence:.2f}",
-            escape(", ".join(intent.keyphrases[:4])),
-        )
-    Console().print(table)
+    """Print the intents, new ones first; a name is folded if it must be, keyphrases are cut."""
+    intents = sorted(run.intents(), key=lambda i: (i.known, -i.size))
+    console = Console()
+    longest = max((cell_len(intent.name) for intent in intents), default=0)
+    room = max(console.width - NUMBERS_WIDTH, 2 * LEAST_WIDTH)
+    name_width = max(min(longest, room - LEAST_WIDTH), len("intent"))
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("intent", overflow="fold", width=name_width)
+    table.add_column("", no_wrap=True)
+    table.add_column("size", no_wrap=True, justify="right")
+    table.add_column("sure", no_wrap=True, justify="right")
+    table.add_column("keyphrases", no_wrap=True, width=room - name_width)
+    for intent in intents:
+        phrases = Text(", ".join(intent.keyphrases[:4]))
+        phrases.truncate(room - name_width, overflow="ellipsis")
+        kind, size = "known" if intent.known else "new", f"{intent.size:,}"
+        table.add_row(escape(intent.name), kind, size, f"{intent.confidence:.2f}", phrases)
+    console.print(table)
 
 
 def scores_table(scores: "Scores") -> None:

@@ -1,22 +1,35 @@
-"""From what a method found to intents people can read: name, keyphrases, exemplars, size."""
+"""From what a method found to intents people can read: name, description, examples, neighbours."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ronid.name.exemplars import exemplars
+from ronid.name.exemplars import borderline, exemplars
 from ronid.name.keyphrases import distinct, find_phrases, rank_phrases
+from ronid.name.nearest import nearest_known
 from ronid.name.slug import slug, unique
 from ronid.name.titles import choose_titles
+from ronid.name.verbs import find_verbs
 from ronid.types import Discovery, Intent
 
+DESCRIBED_BY = 3
+"""Keyphrases in a description."""
+LONGEST_QUOTE = 90
 
-def name_intents(texts: Sequence[str], discovery: Discovery) -> tuple[Intent, ...]:
+
+def name_intents(
+    texts: Sequence[str],
+    discovery: Discovery,
+    examples: Sequence[tuple[str, ...]] | None = None,
+) -> tuple[Intent, ...]:
     """Describe every intent of a discovery; the new ones get a name of their own.
 
     Args:
         texts: n utterances, in the order of `discovery.labels`.
         discovery: What a method found.
+        examples: Exemplars of every intent where they are known already; the embeddings of the
+            discovery are then not looked at.
 
     Returns:
         k intents in prototype order. Known intents keep their names untouched.
@@ -32,39 +45,64 @@ def name_intents(texts: Sequence[str], discovery: Discovery) -> tuple[Intent, ..
     members = [np.flatnonzero(discovery.labels == k) for k in range(discovery.n_intents)]
     groups = [[find_phrases(texts[int(row)]) for row in rows] for rows in members]
     ranked = rank_phrases(groups)
-    titles = choose_titles(groups, ranked, discovery.known)
-    examples = [
+    phrases = [tuple(phrase.text for phrase in distinct(each)) for each in ranked]
+    central = examples or [
         exemplars(texts, rows, discovery.embeddings, prototype)
         for rows, prototype in zip(members, discovery.prototypes, strict=True)
     ]
-    names = _complete(titles, examples, discovery.known)
+    nearest = nearest_known(discovery.prototypes, discovery.known, discovery.rule)
+    verbs = find_verbs([texts[int(row)] for row in rows] for rows in members)
+    titles = choose_titles(groups, ranked, discovery.known, verbs)
+    names = _complete(titles, central, discovery.known)
     return tuple(
         Intent(
             index=k,
-            name=names[k],
+            name=names[k].text,
             known=k < len(discovery.known),
             size=len(rows),
             share=len(rows) / max(len(texts), 1),
             prior=float(discovery.prior[k]),
             confidence=float(discovery.confidence[rows].mean()) if len(rows) else 0.0,
-            keyphrases=tuple(phrase.text for phrase in distinct(ranked[k])),
-            exemplars=examples[k],
+            keyphrases=phrases[k],
+            exemplars=central[k],
+            description=_describe(phrases[k], central[k]),
+            borderline=borderline(texts, rows, discovery.confidence, central[k]),
+            nearest=nearest[k],
+            named_by=names[k].named_by,
         )
         for k, rows in enumerate(members)
     )
 
 
+class _Name(NamedTuple):
+    text: str
+    named_by: str
+
+
 def _complete(
     titles: dict[int, str], examples: Sequence[tuple[str, ...]], known: Sequence[str]
-) -> list[str]:
+) -> list[_Name]:
     """Fall back to the most central utterance, then to the intent's number."""
-    names = list(known)
+    names = [_Name(name, "user") for name in known]
     taken = {name.lower() for name in [*known, *titles.values()]}
     for k in range(len(known), len(examples)):
         if k in titles:
-            names.append(titles[k])
+            names.append(_Name(titles[k], "keyphrases"))
             continue
         example = slug(examples[k][0]) if examples[k] else ""
-        names.append(unique(example or f"new_intent_{k}", taken))
-        taken.add(names[-1].lower())
+        name = unique(example or f"new_intent_{k}", taken)
+        names.append(_Name(name, "utterance" if example else "number"))
+        taken.add(name.lower())
     return names
+
+
+def _describe(phrases: Sequence[str], central: Sequence[str]) -> str:
+    """Say in one line what an intent is about, in no language but that of its utterances."""
+    about = ", ".join(phrases[:DESCRIBED_BY])
+    if not central:
+        return about
+    quote = central[0]
+    if len(quote) > LONGEST_QUOTE:
+        quote = quote[:LONGEST_QUOTE].rpartition(" ")[0] or quote[:LONGEST_QUOTE]
+        quote += "\u2026"
+    return f"{about}: \u201c{quote}\u201d" if about else f"\u201c{quote}\u201d"

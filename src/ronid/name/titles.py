@@ -1,19 +1,23 @@
 """One short name per new intent, out of the phrases its utterances share.
 
 The strongest phrase leads. A single word takes the phrase that stands beside it in many of the
-same utterances ("twice" becomes "charged twice"), and a name that two intents would share takes
-the phrase that tells them apart.
+same utterances ("twice" becomes "charged twice"). Where people ask for something to be done with
+it, the verb comes first ("factory settings" becomes "reset factory settings"). A name that two
+intents would share takes the phrase that tells them apart.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from ronid.name.keyphrases import Phrase, Utterance
 from ronid.name.slug import slug, unique
+from ronid.name.verbs import Verbs
+from ronid.name.words import stem
 
 CANDIDATES = 60
 MAX_NAME_WORDS = 4
-COMPANY = 0.3
+COMPANY = 0.4
 """Least share of the leading word's utterances that a second phrase must hold."""
 SAID = 0.15
 """Least share of their utterances in which two words stand side by side to set their order."""
@@ -23,6 +27,7 @@ def choose_titles(
     groups: Sequence[Sequence[Utterance]],
     ranked: Sequence[Sequence[Phrase]],
     known: Collection[str],
+    verbs: Sequence[Verbs],
 ) -> dict[int, str]:
     """Name the new intents that have any phrase.
 
@@ -30,13 +35,16 @@ def choose_titles(
         groups: The phrases of each utterance, per intent.
         ranked: The phrases of each intent, strongest first.
         known: Names of the known intents, which are the first of `groups`.
+        verbs: What is asked for, per intent.
 
     Returns:
         Name by position of the intent; intents without phrases are left out.
     """
     taken = {name.lower() for name in known}
     new = [index for index in range(len(known), len(ranked)) if ranked[index]]
-    heads = {index: _head(groups[index], ranked[index]) for index in new}
+    heads = {
+        index: _with_verb(_head(groups[index], ranked[index]), verbs[index]) for index in new
+    }
     sharing: dict[str, list[int]] = defaultdict(list)
     for index in new:
         sharing[slug(heads[index].text)].append(index)
@@ -44,10 +52,11 @@ def choose_titles(
     names: dict[int, str] = {}
     # Names nobody contests come first, so that a contested one never takes them.
     for name, rivals in sorted(sharing.items(), key=lambda item: (len(item[1]), item[1])):
-        contested = len(rivals) > 1 or name.lower() in taken
+        near = [groups[other] for other in _known_like(heads[rivals[0]], known)]
+        contested = len(rivals) > 1 or near or name.lower() in taken
         for index in rivals:
             if contested:
-                others = [groups[other] for other in rivals if other != index]
+                others = [*near, *(groups[other] for other in rivals if other != index)]
                 title = _tell_apart(heads[index], groups[index], ranked[index], others, taken)
             else:
                 title = name
@@ -68,6 +77,22 @@ def _head(group: Sequence[Utterance], ranked: Sequence[Phrase]) -> Phrase:
         return head
     best = max(companions, key=lambda phrase: beside[phrase] * _rate(phrase))
     return _as_said(_join(head, best), ranked)
+
+
+def _with_verb(head: Phrase, verbs: Verbs) -> Phrase:
+    """Put the verb of the requests before what they are about."""
+    if len(head.text.split()) >= MAX_NAME_WORDS:
+        return head
+    verb = verbs.lead(head.stems)
+    if verb is None:
+        return head
+    return replace(head, text=f"{verb} {head.text}", stems=(stem(verb), *head.stems), position=0.0)
+
+
+def _known_like(head: Phrase, known: Collection[str]) -> list[int]:
+    """Find the known intents whose names hold all words of a name: "top up" says too little."""
+    names = [{stem(word) for word in slug(name).split("_")} for name in known]
+    return [index for index, words in enumerate(names) if words.issuperset(head.stems)]
 
 
 def _tell_apart(

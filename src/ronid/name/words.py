@@ -70,6 +70,17 @@ def stem(word: str) -> str:
     return _DOUBLED.sub(r"\1", _SUFFIX.sub("", word))
 
 
+def clauses(text: str) -> list[list[str]]:
+    """Cut an utterance at punctuation into clauses of lower-case words, stop words included."""
+    plain = unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'")
+    return [_WORD.findall(clause) for clause in _BREAK.split(plain)]
+
+
+def is_content(word: str) -> bool:
+    """Say whether a word is neither a stop word nor a determiner nor a number."""
+    return word not in STOP_WORDS and word not in _SKIPPED and not word.isdigit()
+
+
 def spans(text: str) -> list[list[str]]:
     """Cut an utterance into spans of lower-case content words.
 

@@ -29,18 +29,37 @@ function sizeBar(intent) {
   return element("div", { className: "size" }, [element("b", { text: wholeNumber.format(intent.size) }), bar]);
 }
 
+// A description made of keyphrases and an example would only repeat what stands beside it.
+function described(intent) {
+  return intent.description && intent.named_by.startsWith("model:");
+}
+
 function evidence(intent) {
-  const parts = [element("p", { className: "phrases", text: intent.keyphrases.join(", "), dir: "auto" })];
-  if (intent.exemplars.length) {
-    const examples = intent.exemplars.map((text) => element("li", { text, dir: "auto" }));
-    parts.push(
-      element("details", {}, [
-        element("summary", { text: count(examples.length, "example"), "aria-label": `${count(examples.length, "example")} of ${intent.name}` }),
-        element("ul", {}, examples),
-      ]),
-    );
-  }
+  const parts = [];
+  if (described(intent)) parts.push(element("p", { className: "description", text: intent.description, dir: "auto" }));
+  parts.push(element("p", { className: "phrases", text: intent.keyphrases.join(", "), dir: "auto" }));
+  if (intent.nearest.length) parts.push(nearest(intent));
+  const folded = [folds(intent, "example", intent.exemplars), folds(intent, "borderline utterance", intent.borderline)];
+  parts.push(element("div", { className: "folds" }, folded.filter(Boolean)));
   return parts;
+}
+
+function nearest(intent) {
+  const line = element("p", { className: "nearest" }, ["Nearest known: "]);
+  intent.nearest.forEach(({ name, similarity }, i) => {
+    if (i) line.append(", ");
+    line.append(element("bdi", { text: name }), ` ${similarity.toFixed(2)}`);
+  });
+  return line;
+}
+
+function folds(intent, noun, texts) {
+  if (!texts.length) return null;
+  const label = count(texts.length, noun);
+  return element("details", {}, [
+    element("summary", { text: label, "aria-label": `${label} of ${intent.name}` }),
+    element("ul", {}, texts.map((text) => element("li", { text, dir: "auto" }))),
+  ]);
 }
 
 function choose(index) {
@@ -93,6 +112,8 @@ function showChosen() {
     element("strong", { text: intent.name, dir: "auto" }),
     badge(intent),
     element("p", { text: `${count(intent.size, "utterance")}, mean confidence ${intent.confidence.toFixed(2)}` }),
+    ...(intent.description ? [element("p", { className: "description", text: intent.description, dir: "auto" })] : []),
+    ...(intent.nearest.length ? [nearest(intent)] : []),
     clear,
   );
 }

@@ -1,0 +1,100 @@
+"""`ronid name`: name the new intents of a run anew, by a language model where one is given."""
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ronid.cli.console import Bars, note, print_json
+from ronid.cli.options import AsJson, Quiet, Run
+from ronid.errors import UsageError
+
+if TYPE_CHECKING:
+    from ronid.export.rename import Renamed
+    from ronid.name.llm import Namer
+    from ronid.run import RunFolder
+
+KEY = "RONID_NAMER_KEY"
+
+
+def name(
+    run: Run,
+    namer: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a chat endpoint of the OpenAI kind, such as http://localhost:8000/v1; "
+            f"its key comes from {KEY}. Exemplars and keyphrases are sent there."
+        ),
+    ] = None,
+    namer_model: Annotated[
+        str | None, typer.Option(help="Name of the model at that endpoint.")
+    ] = None,
+    namer_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds to wait for one answer.")
+    ] = 60.0,
+    show_prompt: Annotated[
+        bool, typer.Option("--show-prompt", help="Print what would be sent, and send nothing.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Name the new intents of a finished run, and write its report and card anew.
+
+    Without --namer the names come from the utterances alone, and nothing leaves this machine.
+    """
+    from ronid.export.rename import rename_run
+    from ronid.run import open_finished
+
+    asked = _namer(namer, namer_model, namer_timeout)
+    finished = open_finished(run)
+    if show_prompt:
+        _show_prompts(finished)
+        return
+    done = rename_run(finished, asked, None if quiet or asked is None else Bars())
+    if done.message:
+        note(done.message)
+    if as_json:
+        changes = [{"old": old, "new": new} for old, new in done.changes]
+        intents = [asdict(intent) for intent in done.after]
+        print_json({"run": str(run), "changes": changes, "note": done.message, "intents": intents})
+    else:
+        _table(done)
+
+
+def _namer(url: str | None, model: str | None, timeout_s: float) -> "Namer | None":
+    """Return whom to ask, or None."""
+    from ronid.name.llm import Namer
+
+    if url is None:
+        if model is not None:
+            raise UsageError("--namer-model needs --namer, the address of the endpoint")
+        return None
+    if model is None:
+        raise UsageError("--namer needs --namer-model, the name of the model at that endpoint")
+    return Namer(url, model, key=os.environ.get(KEY) or None, timeout_s=timeout_s)
+
+
+def _show_prompts(run: "RunFolder") -> None:
+    """Print the messages of every request, word for word."""
+    from ronid.export.rename import named_anew
+    from ronid.name.llm import INSTRUCTION, prompt, to_name
+
+    intents = named_anew(run)
+    wanted = to_name(intents)
+    for place, intent in enumerate(wanted, 1):
+        head = f"--- request {place} of {len(wanted)}"
+        text = f"{head}, system:\n{INSTRUCTION}\n{head}, user:\n{prompt(intent, intents)}\n"
+        typer.echo(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _table(done: "Renamed") -> None:
+    """Print old and new names."""
+    new = [(old, now) for old, now in zip(done.before, done.after, strict=True) if not now.known]
+    table = Table("old name", "new name", "named by", box=None, padding=(0, 2))
+    for old, now in sorted(new, key=lambda pair: -pair[1].size):
+        table.add_row(escape(old.name), escape(now.name), escape(now.named_by))
+    Console().print(table)

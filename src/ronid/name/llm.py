@@ -1,0 +1,277 @@
+"""Names by a language model behind any chat endpoint of the OpenAI kind, where the user asks for it.
+
+Nothing here runs unless the user names an endpoint: the exemplars and keyphrases of the new
+intents leave the machine. An answer that is late, malformed or missing costs that intent its new
+name and nothing else: it keeps the one it has.
+"""
+
+import json
+import time
+import unicodedata
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from ronid.errors import UsageError
+from ronid.name.slug import slug, unique
+from ronid.progress import Progress, Silent
+from ronid.types import Intent
+
+ENDPOINT = "/chat/completions"
+LONGEST_DESCRIPTION = 160
+MOST_WORDS = 6
+LONGEST_ANSWER_BYTES = 1 << 20
+MOST_IN_A_ROW = 3
+"""Failures in a row after which the rest is not asked: an endpoint that is down stays down."""
+PASSING_STATUS = frozenset({408, 425, 429})
+"""HTTP answers below 500 that another try may change."""
+REFUSED_STATUS = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405})
+"""HTTP answers that are about the endpoint or the key, not about the one intent asked for."""
+
+INSTRUCTION = """\
+You name intents of a dialogue system. An intent is what people want when they write to it.
+Answer with one JSON object and nothing else: {"name": "...", "description": "..."}
+name: two to four words in lower case joined by underscores, a verb and its object where there is
+one, such as report_lost_card; in the language of the utterances; none of the names already taken.
+description: one sentence of at most 20 words that says what people want."""
+
+
+@dataclass(frozen=True)
+class Namer:
+    """A chat endpoint to ask for names.
+
+    Args:
+        url: Base address such as http://localhost:8000/v1, or the whole address of the endpoint.
+        model: Name of the model, as the endpoint knows it.
+        key: Sent as bearer token, or None.
+        timeout_s: Longest wait for one answer.
+        tries: How often one intent is asked for.
+        pause_s: Wait before the second try; doubled before each further one.
+    """
+
+    url: str
+    model: str
+    key: str | None = field(default=None, repr=False)
+    timeout_s: float = 60.0
+    tries: int = 3
+    pause_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            raise UsageError(
+                f"namer '{self.url}' is not an address; give one such as http://localhost:8000/v1"
+            )
+        if not self.model.strip():
+            raise UsageError("the namer's model has no name; give one with --namer-model")
+
+    @property
+    def endpoint(self) -> str:
+        """The address that is asked."""
+        base = self.url.rstrip("/")
+        return base if base.endswith(ENDPOINT) else base + ENDPOINT
+
+
+@dataclass(frozen=True)
+class ModelNames:
+    """What came of asking.
+
+    Args:
+        intents: All intents, with new names where there was an answer.
+        asked: New intents that were to be named.
+        failures: Why intents kept their names, with counts.
+    """
+
+    intents: tuple[Intent, ...]
+    asked: int
+    failures: Mapping[str, int]
+
+    def summary(self) -> str:
+        """Say in one line how many were named and why others were not."""
+        failed = sum(self.failures.values())
+        line = f"named {self.asked - failed} of {self.asked} new intents by the model"
+        if not failed:
+            return line
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in self.failures.items())
+        return f"{line}; {failed} kept the names made without it: {reasons}"
+
+
+def to_name(intents: Sequence[Intent]) -> list[Intent]:
+    """Return the intents a namer may name: the new ones that the user did not name."""
+    return [each for each in intents if not each.known and each.named_by != "user" and each.size]
+
+
+def prompt(intent: Intent, intents: Sequence[Intent]) -> str:
+    """Return what is sent about one intent, word for word, below `INSTRUCTION`.
+
+    Args:
+        intent: The intent to name.
+        intents: All intents; the names of the others are taken.
+    """
+    taken = ", ".join(other.name for other in intents if other.index != intent.index)
+    examples = "\n".join(f"- {json.dumps(text, ensure_ascii=False)}" for text in intent.exemplars)
+    return (
+        f"Utterances of the intent:\n{examples}\n\n"
+        f"Keyphrases: {', '.join(intent.keyphrases)}\n\n"
+        f"Names already taken: {taken}"
+    )
+
+
+def name_by_model(
+    intents: Sequence[Intent], namer: Namer, progress: Progress | None = None
+) -> ModelNames:
+    """Ask a language model for the names and descriptions of the new intents.
+
+    Args:
+        intents: All intents of a discovery, named already.
+        namer: Whom to ask.
+        progress: Told about each answer.
+
+    Returns:
+        The intents in the same order. Known intents and those the user named are untouched.
+    """
+    progress = progress or Silent()
+    wanted = to_name(intents)
+    answers: dict[int, _Answer] = {}
+    failures: Counter[str] = Counter()
+    in_a_row = 0
+    progress.begin("name", len(wanted))
+    for intent in wanted:
+        if in_a_row >= MOST_IN_A_ROW:
+            failures["not asked after failures in a row"] += 1
+        else:
+            try:
+                answers[intent.index] = _ask(namer, prompt(intent, intents))
+                in_a_row = 0
+            except _FailedError as failure:
+                failures[str(failure)] += 1
+                in_a_row = MOST_IN_A_ROW if failure.refused else in_a_row + 1
+        progress.advance()
+    progress.end()
+    return ModelNames(_renamed(intents, answers, namer.model), len(wanted), dict(failures))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    name: str
+    description: str
+
+
+class _FailedError(Exception):
+    """Why there is no answer, whether to try again, and whether others need not be asked for."""
+
+    def __init__(self, reason: str, *, final: bool = False, refused: bool = False) -> None:
+        super().__init__(reason)
+        self.final, self.refused = final, refused
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Utterances and key go to the address the user gave and nowhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _renamed(
+    intents: Sequence[Intent], answers: Mapping[int, _Answer], model: str
+) -> tuple[Intent, ...]:
+    """Give every answered intent its name; names that stay have precedence."""
+    taken = {each.name.lower() for each in intents if each.index not in answers}
+    renamed = []
+    for intent in intents:
+        answer = answers.get(intent.index)
+        if answer is None:
+            renamed.append(intent)
+            continue
+        name = unique(answer.name, taken)
+        taken.add(name.lower())
+        description = answer.description or intent.description
+        renamed.append(
+            replace(intent, name=name, description=description, named_by=f"model:{model}")
+        )
+    return tuple(renamed)
+
+
+def _ask(namer: Namer, text: str) -> _Answer:
+    """Ask until there is a usable answer, or no try is left."""
+    for tried in range(namer.tries):
+        if tried:
+            time.sleep(namer.pause_s * 2 ** (tried - 1))
+        try:
+            return _parse(_post(namer, text))
+        except _FailedError as failure:
+            if failure.final or tried == namer.tries - 1:
+                raise
+    raise AssertionError("a namer tries at least once")
+
+
+def _post(namer: Namer, text: str) -> bytes:
+    """Send one request and return the body of the answer."""
+    messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": text}]
+    body = {"model": namer.model, "messages": messages, "temperature": 0}
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if namer.key:
+        headers["Authorization"] = f"Bearer {namer.key}"
+    request = urllib.request.Request(
+        namer.endpoint, data=json.dumps(body).encode("ascii"), headers=headers, method="POST"
+    )
+    opener = urllib.request.build_opener(_NoRedirect)
+    deadline = time.monotonic() + namer.timeout_s
+    try:
+        with opener.open(request, timeout=namer.timeout_s) as answer:
+            return _read(answer, deadline)
+    except urllib.error.HTTPError as error:
+        final = error.code < 500 and error.code not in PASSING_STATUS
+        refused = error.code in REFUSED_STATUS
+        error.close()
+        raise _FailedError(f"HTTP {error.code}", final=final, refused=refused) from None
+    except TimeoutError:
+        raise _FailedError("no answer in time") from None
+    except urllib.error.URLError as error:
+        late = isinstance(error.reason, TimeoutError)
+        raise _FailedError("no answer in time" if late else "no connection") from None
+    except (OSError, HTTPException):
+        raise _FailedError("connection lost") from None
+
+
+def _read(answer: Any, deadline: float) -> bytes:
+    """Read a body; a timeout of the socket alone would let one byte a minute go on for ever."""
+    parts = bytearray()
+    while part := answer.read1(1 << 16):
+        parts += part
+        if time.monotonic() > deadline:
+            raise _FailedError("no answer in time")
+        if len(parts) > LONGEST_ANSWER_BYTES:
+            raise _FailedError("answer too long")
+    return bytes(parts)
+
+
+def _parse(body: bytes) -> _Answer:
+    """Find name and description in an answer, whatever stands around the JSON object."""
+    try:
+        content = json.loads(body)["choices"][0]["message"]["content"]
+        start, stop = content.index("{"), content.rindex("}") + 1
+        values = json.loads(content[start:stop])
+        name, description = values["name"], values.get("description", "")
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        raise _FailedError("malformed answer") from None
+    if not isinstance(name, str) or not isinstance(description, str):
+        raise _FailedError("malformed answer")
+    legal = slug(name)
+    if not legal or legal.replace("_", "").isdigit() or legal.count("_") >= MOST_WORDS:
+        raise _FailedError("unusable name")
+    return _Answer(legal, _one_line(description))
+
+
+def _one_line(text: str) -> str:
+    """Return printable text without line breaks, cut between words where it is too long."""
+    kept = (" " if unicodedata.category(c)[0] in "CZ" else c for c in text)
+    line = " ".join("".join(kept).split())
+    if len(line) <= LONGEST_DESCRIPTION:
+        return line
+    return (line[:LONGEST_DESCRIPTION].rpartition(" ")[0] or line[:LONGEST_DESCRIPTION]) + "\u2026"
