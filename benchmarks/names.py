@@ -28,6 +28,7 @@ import numpy as np
 from ronid.data.benchmarks import BENCHMARKS
 from ronid.data.splits import benchmark_cell, benchmark_problem
 from ronid.export.rename import named_anew
+from ronid.methods import from_toml
 from ronid.run import RunFolder, open_finished
 from ronid.types import FloatArray, Intent
 
@@ -80,7 +81,7 @@ def measure(run: RunFolder) -> dict[str, Any]:
         for entry, rank in zip(found, ranks, strict=True):
             entry[f"{kind}_rank"] = int(rank) + 1
     return {
-        "preset": "fast",
+        "preset": from_toml(run.path / "config.toml").preset,
         "encoder": ENCODER,
         "labels": len(targets),
         "scores": {

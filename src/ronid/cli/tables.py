@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ronid.types import Scores
 
 
-NUMBERS_WIDTH = 26
+NUMBERS_WIDTH = 28
 """Columns of a table of intents that neither names nor keyphrases can have."""
 LEAST_WIDTH = 18
 """Columns that keyphrases always have; longer names are folded."""
@@ -42,7 +42,7 @@ def intents_table(run: "RunFolder") -> None:
     table.add_column("intent", overflow="fold", width=name_width)
     table.add_column("", no_wrap=True)
     table.add_column("size", no_wrap=True, justify="right")
-    table.add_column("sure", no_wrap=True, justify="right")
+    table.add_column("confidence", no_wrap=True, justify="right")
     table.add_column("keyphrases", no_wrap=True, width=room - name_width)
     for intent in intents:
         phrases = Text(", ".join(intent.keyphrases[:4]))

@@ -6,7 +6,7 @@ from ronid.run import RunFolder
 _FILES = {
     "report.html": "the report; open it in a browser",
     "assignments.parquet": "one row per utterance: intent, confidence, place on the map",
-    "intents.json": "the intents: name, description, size, keyphrases, exemplars, borderline, nearest",
+    "intents.json": "the intents: name, description, size, keyphrases, examples, neighbours",
     "config.toml": "every setting; `ronid fit --config` takes it",
     "encoder/": "the trained weights and prototypes (safetensors)",
     "history.jsonl": "one row per epoch",

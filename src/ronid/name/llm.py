@@ -1,4 +1,4 @@
-"""Names by a language model behind any chat endpoint of the OpenAI kind, where the user asks for it.
+"""Names by a language model behind a chat endpoint of the OpenAI kind, where the user asks for it.
 
 Nothing here runs unless the user names an endpoint: the exemplars and keyphrases of the new
 intents leave the machine. An answer that is late, malformed or missing costs that intent its new

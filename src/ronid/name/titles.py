@@ -42,9 +42,7 @@ def choose_titles(
     """
     taken = {name.lower() for name in known}
     new = [index for index in range(len(known), len(ranked)) if ranked[index]]
-    heads = {
-        index: _with_verb(_head(groups[index], ranked[index]), verbs[index]) for index in new
-    }
+    heads = {index: _with_verb(_head(groups[index], ranked[index]), verbs[index]) for index in new}
     sharing: dict[str, list[int]] = defaultdict(list)
     for index in new:
         sharing[slug(heads[index].text)].append(index)

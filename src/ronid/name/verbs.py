@@ -13,23 +13,22 @@ from typing import NamedTuple
 
 from ronid.name.words import clauses, is_content, stem
 
-_PEOPLE = frozenset("i you we u one".split())
-_MODALS = frozenset(
-    "can could would will should shall may might must do does did cannot can't couldn't don't "
-    "didn't won't".split()
-)
-_BEFORE_TO = frozenset(
-    "want wants wanted need needs needed like love how trying try tried able have going wish "
-    "hoping looking where ready supposed me you ways way possible allowed".split()
-)
-_OPENINGS = frozenset("please pls plz kindly wanna gonna gotta let's lets lemme".split())
-_SKIPPED = frozenset("please just also even kindly now then ever actually quickly".split())
-# "I want to know ..." asks for something else than to know.
-_EMPTY = frozenset("ask not".split())
-# Stop words in a phrase, but verbs of their own in "make a call" and "find my phone"; before more
-# than one word they say little.
-_LIGHT_VERBS = frozenset("make find take give tell use get".split())
-_LIGHT = frozenset(map(stem, _LIGHT_VERBS))
+_WORDS = {
+    "people": "i you we u one",
+    "modals": """can could would will should shall may might must do does did cannot can't couldn't
+        don't didn't won't""",
+    "before to": """want wants wanted need needs needed like love how trying try tried able have
+        going wish hoping looking where ready supposed me you ways way possible allowed""",
+    "openings": "please pls plz kindly wanna gonna gotta let's lets lemme",
+    "skipped": "just also even now then ever actually quickly",
+    # "I want to ask ..." asks for something else.
+    "empty": "ask not",
+    # Stop words in a phrase, but verbs of their own in "make a call" and "find my phone"; before
+    # more than one word they say little.
+    "light": "make find take give tell use get",
+}
+_KINDS = {kind: frozenset(words.split()) for kind, words in _WORDS.items()}
+_LIGHT = frozenset(map(stem, _KINDS["light"]))
 
 LEAST_SEEN = 3
 LEAST_RATE = 0.2
@@ -135,7 +134,7 @@ def _candidates(text: str) -> tuple[list[Request], list[Request]]:
     sure: list[Request] = []
     first: list[Request] = []
     for clause in clauses(text):
-        words = [word for word in clause if word not in _SKIPPED]
+        words = [word for word in clause if word not in _KINDS["skipped"]]
         for place, word in enumerate(words):
             opened = _opened(words, place)
             if (place and not opened) or not _may_be_verb(word):
@@ -147,8 +146,8 @@ def _candidates(text: str) -> tuple[list[Request], list[Request]]:
 
 
 def _may_be_verb(word: str) -> bool:
-    plain = word.isascii() and word.isalpha() and word not in _EMPTY
-    return word in _LIGHT_VERBS or (plain and is_content(word))
+    plain = word.isascii() and word.isalpha() and word not in _KINDS["empty"]
+    return word in _KINDS["light"] or (plain and is_content(word))
 
 
 def _opened(words: Sequence[str], place: int) -> bool:
@@ -156,7 +155,11 @@ def _opened(words: Sequence[str], place: int) -> bool:
     before = words[place - 1] if place else ""
     ahead = words[place - 2] if place > 1 else ""
     if before == "to":
-        return ahead in _BEFORE_TO
+        return ahead in _KINDS["before to"]
     if before == "me":
         return ahead in {"help", "let"}
-    return before in _OPENINGS or before == "i" or (before in _PEOPLE and ahead in _MODALS)
+    return (
+        before in _KINDS["openings"]
+        or before == "i"
+        or (before in _KINDS["people"] and ahead in _KINDS["modals"])
+    )

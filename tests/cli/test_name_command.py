@@ -1,0 +1,75 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from chat_server import names, serve
+from made_run import make_run
+from ronid.run import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return make_run(tmp_path / "run")
+
+
+def test_old_and_new_names_are_shown_and_the_key_comes_from_the_environment(ronid, run) -> None:
+    with serve(lambda n, _: names(f"named_{n}")) as chat:
+        options = ("--namer", chat.url, "--namer-model", "small")
+        done = ronid("name", run.path, *options, RONID_NAMER_KEY="secret", COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    assert "named_2" in done.stdout
+    assert "model:small" in done.stdout
+    assert "gift_card" in done.stdout
+    assert "named 3 of 3 new intents by the model" in done.stderr
+    assert all(headers["Authorization"] == "Bearer secret" for _, headers, _ in chat.requests)
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(ronid, run) -> None:
+    with serve(lambda n, _: names(f"named_{n}")) as chat:
+        options = ("--namer", chat.url, "--namer-model", "small")
+        shown = ronid("name", run.path, *options, "--show-prompt")
+        assert chat.requests == []
+        ronid("name", run.path, *options, "--quiet")
+    assert shown.returncode == 0, shown.stderr
+    for _, _, body in chat.requests:
+        for message in body["messages"]:
+            assert message["content"] in shown.stdout
+
+
+def test_without_the_option_nothing_is_sent_and_json_lists_the_intents(ronid, run) -> None:
+    # Any request would fail here: the proxy does not exist.
+    done = ronid("name", run.path, "--json", http_proxy="http://127.0.0.1:9")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["changes"] == []
+    assert answer["intents"][1]["nearest"][0]["name"] == "track_order"
+
+
+def test_an_endpoint_that_fails_is_told_in_one_line(ronid, run) -> None:
+    options = ("--namer", "http://127.0.0.1:9/v1", "--namer-model", "small", "--quiet")
+    done = ronid("name", run.path, *options)
+    assert done.returncode == 0
+    assert "3 kept the names made without it: no connection (3)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--namer", "http://localhost/v1"), "--namer needs --namer-model"),
+        (("--namer-model", "small"), "--namer-model needs --namer"),
+        (("--namer", "nowhere", "--namer-model", "small"), "'nowhere' is not an address"),
+    ],
+)
+def test_half_a_namer_is_refused_in_one_line(ronid, run, options, message: str) -> None:
+    done = ronid("name", run.path, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_folder_that_is_no_run_is_refused(ronid, tmp_path: Path) -> None:
+    done = ronid("name", tmp_path / "nothing")
+    assert done.returncode == 2
+    assert "is not a run" in done.stderr
