@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ronid.export.report import ReportData
-from ronid.types import UNLABELLED, DataReport, Intent, Scores
+from ronid.types import UNLABELLED, DataReport, Intent, Neighbour, Scores
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -39,6 +39,10 @@ def report_data() -> ReportData:
             confidence=0.5 + 0.1 * k,
             keyphrases=("<i>phrase</i>", "gift card"),
             exemplars=tuple(HOSTILE[:5]) if sizes[k] else (),
+            description="</p><script>alert(5)</script>",
+            borderline=tuple(HOSTILE[4:7]) if sizes[k] else (),
+            nearest=(Neighbour("<b>bold</b>", 0.75), Neighbour("إلغاء_الطلب", 0.5)),
+            named_by="model:<i>small</i>" if k == 2 else "keyphrases",
         )
         for k in range(5)
     ]

@@ -165,3 +165,31 @@ def test_narrow_screens_do_not_scroll_sideways(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
     page.wait_for_timeout(200)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_intent_panel_shows_description_borderline_and_nearest_known(
+    page: Page, report_data: ReportData
+) -> None:
+    row = page.locator("#rows tr").filter(has_text="gift_card").first
+    expect(row.locator(".description")).to_have_text("</p><script>alert(5)</script>")
+    expect(row.locator(".nearest")).to_have_text(
+        "Nearest known: <b>bold</b> 0.75, إلغاء_الطلب 0.50"
+    )
+    row.locator("summary", has_text="3 borderline utterances").click()
+    expect(row.locator("details[open] li")).to_have_text(list(report_data.texts[4:7]))
+    other = page.locator("#rows tr").filter(has_text="track_order").first
+    expect(other.locator(".description")).to_have_count(0)
+    page.get_by_role("button", name="gift_card", exact=True).click()
+    expect(page.locator("#chosen .description")).to_be_visible()
+
+
+def test_every_utterance_shown_takes_the_direction_of_its_own_text(
+    page: Page, report_data: ReportData
+) -> None:
+    page.get_by_role("button", name="gift_card", exact=True).click()
+    page.locator("#list-summary").click()
+    for shown in ("#rows details li", "#list-items li span", "#rows .description", "#rows .name"):
+        assert page.locator(shown).count()
+        assert page.locator(f"{shown}:not([dir=auto])").count() == 0
+    arabic = page.locator("#rows details li", has_text=report_data.texts[5]).first
+    assert arabic.evaluate("e => getComputedStyle(e).direction") == "rtl"

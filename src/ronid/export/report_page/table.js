@@ -38,13 +38,13 @@ function evidence(intent) {
   const parts = [];
   if (described(intent)) parts.push(element("p", { className: "description", text: intent.description, dir: "auto" }));
   parts.push(element("p", { className: "phrases", text: intent.keyphrases.join(", "), dir: "auto" }));
-  if (intent.nearest.length) parts.push(nearest(intent));
+  if (intent.nearest.length) parts.push(neighbours(intent));
   const folded = [folds(intent, "example", intent.exemplars), folds(intent, "borderline utterance", intent.borderline)];
   parts.push(element("div", { className: "folds" }, folded.filter(Boolean)));
   return parts;
 }
 
-function nearest(intent) {
+function neighbours(intent) {
   const line = element("p", { className: "nearest" }, ["Nearest known: "]);
   intent.nearest.forEach(({ name, similarity }, i) => {
     if (i) line.append(", ");
@@ -113,7 +113,7 @@ function showChosen() {
     badge(intent),
     element("p", { text: `${count(intent.size, "utterance")}, mean confidence ${intent.confidence.toFixed(2)}` }),
     ...(intent.description ? [element("p", { className: "description", text: intent.description, dir: "auto" })] : []),
-    ...(intent.nearest.length ? [nearest(intent)] : []),
+    ...(intent.nearest.length ? [neighbours(intent)] : []),
     clear,
   );
 }
