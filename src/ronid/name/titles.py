@@ -13,7 +13,7 @@ from dataclasses import replace
 from ronid.name.keyphrases import Phrase, Utterance
 from ronid.name.slug import slug, unique
 from ronid.name.verbs import Verbs
-from ronid.name.words import stem
+from ronid.name.words import stem, unspaced
 
 CANDIDATES = 60
 MAX_NAME_WORDS = 4
@@ -66,7 +66,8 @@ def choose_titles(
 def _head(group: Sequence[Utterance], ranked: Sequence[Phrase]) -> Phrase:
     """Lead with the strongest phrase, joined to its best companion when it is a single word."""
     head = ranked[0]
-    if len(head.text.split()) > 1:
+    # Beside characters of a script without spaces stand the same ones, shifted.
+    if len(head.text.split()) > 1 or unspaced(head.text):
         return head
     beside = _shares_beside(head, group, ranked)
     least = COMPANY * head.coverage
