@@ -105,13 +105,28 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         self._publish()
         return self
 
-    def predict(self, X: Any) -> NDArray[np.object_]:
-        """Return the intent's name for every utterance of X."""
-        return self._answer(X).names
+    def predict(
+        self, X: Any, *, none: str | None = None, threshold: float | None = None
+    ) -> NDArray[np.object_]:
+        """Return the intent's name for every utterance of X.
+
+        Args:
+            X: Utterances, or an (n, d) matrix of embeddings.
+            none: What to answer where an utterance belongs to none of the intents, such as
+                `"none_of_these"`; without it the nearest intent is always the answer.
+            threshold: Least belonging that is accepted, from 0 (all) to 1; None for the model's
+                own. Says nothing without `none`.
+        """
+        answer = self._fitted().predict(_inputs(X), threshold=threshold)
+        if none is None:
+            return answer.names
+        if none in self.classes_:
+            raise UsageError(f"none='{none}' is the name of an intent; give another word")
+        return np.where(answer.accepted, answer.names, none)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the (n, k) probabilities, columns as in `classes_`."""
-        return self._answer(X).probabilities
+        return self._fitted().predict(_inputs(X)).probabilities
 
     def transform(self, X: Any) -> FloatArray:
         """Return the (n, d) features of the trained encoder, of length 1 in RoNID."""
@@ -211,9 +226,6 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
                 f"this {type(self).__name__} is not fitted yet; call fit(X, y) first"
             )
         return self.model_
-
-    def _answer(self, X: Any) -> Any:
-        return self._fitted().predict(_inputs(X))
 
 
 class RoNID(IntentDiscovery):

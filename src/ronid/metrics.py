@@ -1,4 +1,4 @@
-"""How well predicted intents agree with the true ones. All scores are in percent.
+"""How well predicted intents agree with the true ones, and what confidence is worth. In percent.
 
 Clusters have no names, so accuracy needs a matching of clusters to classes. There is exactly one,
 over all rows together; accuracy on known and on novel intents is read off the same matching, as
@@ -117,6 +117,98 @@ def normalised_entropy(prior: ArrayLike) -> float:
     share = share / share.sum()
     positive = share[share > 0]
     return float(-(positive * np.log(positive)).sum() / math.log(share.size))
+
+
+def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
+    """How well a score tells utterances within scope from those out of it.
+
+    Args:
+        inside: (n,) scores of utterances within scope, higher the surer they belong.
+        outside: (m,) scores of utterances out of scope.
+
+    Returns:
+        Area under the ROC curve in percent: how often an utterance within scope scores above one
+        out of it, ties counted half. 50 is chance.
+
+    Raises:
+        ValueError: One side is empty, or a score is NaN.
+    """
+    within, without = _scored(inside, "inside"), _scored(outside, "outside")
+    ranked = np.sort(without)
+    below = np.searchsorted(ranked, within, "left") + np.searchsorted(ranked, within, "right")
+    return 100 * float(below.mean()) / (2 * len(without))
+
+
+def false_acceptance(inside: ArrayLike, outside: ArrayLike, kept: float = 95.0) -> float:
+    """Share of utterances out of scope that pass where a given share within scope must pass.
+
+    Args:
+        inside: (n,) scores of utterances within scope, higher the surer they belong.
+        outside: (m,) scores of utterances out of scope.
+        kept: Percent of `inside` that must pass; 95 gives what is known as FPR95.
+
+    Returns:
+        Percent of `outside` that passes the highest threshold which keeps that many.
+
+    Raises:
+        ValueError: One side is empty, a score is NaN, or `kept` is not in (0, 100].
+    """
+    within, without = _scored(inside, "inside"), _scored(outside, "outside")
+    if not 0 < kept <= 100:
+        raise ValueError(f"kept is {kept}; it must be above 0 and at most 100")
+    needed = math.ceil(kept / 100 * len(within) - 1e-9)
+    return _percent(without >= np.sort(within)[-needed])
+
+
+def f1(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Harmonic mean of precision and recall of the rows marked true.
+
+    Args:
+        truth: (n,) whether a row is of the kind looked for, such as out of scope.
+        predicted: (n,) whether it was taken for it.
+
+    Returns:
+        F1 in percent; 0 where there is nothing to find and nothing was found.
+
+    Raises:
+        ValueError: The lengths differ.
+    """
+    wanted, found = np.asarray(truth, bool), np.asarray(predicted, bool)
+    if wanted.shape != found.shape or wanted.ndim != 1:
+        raise ValueError(f"truth has shape {wanted.shape}, predicted {found.shape}")
+    marked = int(wanted.sum()) + int(found.sum())
+    return 200 * int((wanted & found).sum()) / marked if marked else 0.0
+
+
+def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
+    """Expected calibration error: how far confidence is from accuracy, bin by bin.
+
+    Args:
+        confidence: (n,) probability given to each answer, in 0..1.
+        correct: (n,) whether the answer was right.
+        bins: Number of bins of equal mass, by ascending confidence; n where that is fewer.
+
+    Returns:
+        Mean over the rows of |accuracy - mean confidence| of their bin, in percent.
+
+    Raises:
+        ValueError: The lengths differ, there is no row, or a confidence is not in 0..1.
+    """
+    sure, right = _scored(confidence, "confidence"), np.asarray(correct, np.float64)
+    if sure.shape != right.shape:
+        raise ValueError(f"confidence has shape {sure.shape}, correct {right.shape}")
+    if sure.min() < 0 or sure.max() > 1:
+        raise ValueError("a confidence is not in 0..1")
+    gap = (right - sure)[np.argsort(sure, kind="stable")]
+    return 100 * sum(abs(float(part.sum())) for part in np.array_split(gap, bins)) / len(gap)
+
+
+def _scored(scores: ArrayLike, what: str) -> NDArray[np.float64]:
+    """The scores as float64, at least one and none NaN."""
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1 or values.size == 0 or np.isnan(values).any():
+        raise ValueError(f"{what} must be a row of numbers, at least one and none NaN")
+    return values
 
 
 def _checked(truth: ArrayLike, predicted: ArrayLike) -> tuple[IntArray, IntArray]:

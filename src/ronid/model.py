@@ -1,19 +1,21 @@
 """A fitted model: encoder, prototypes and named intents; predicts, saves and loads."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
 from ronid.config import MethodConfig, to_dict, updated
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, VectorBackbone, build_encoder
-from ronid.errors import RonidError
+from ronid.errors import RonidError, UsageError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
 from ronid.methods import from_toml
 from ronid.progress import Progress
+from ronid.reject import Scope, scope_from
 from ronid.toml import to_toml
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device
@@ -30,12 +32,17 @@ class Answer:
         names: (n,) its name.
         confidence: (n,) its probability.
         probabilities: (n, k) of all intents.
+        belonging: (n,) how probable it is that the utterance is of any of the intents at all.
+        accepted: (n,) whether it is taken to be; else the answer is "none of these", and `labels`
+            and `names` say which intent is nearest.
     """
 
     labels: IntArray
     names: np.ndarray
     confidence: FloatArray
     probabilities: np.ndarray
+    belonging: FloatArray
+    accepted: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class IntentModel:
         intents: The k intents.
         seed: Seed of the run.
         rule: What closeness is.
+        scope: Tells what belongs to no intent; None where that was not learnt, and all is accepted.
     """
 
     config: MethodConfig
@@ -61,6 +69,7 @@ class IntentModel:
     intents: tuple[Intent, ...]
     seed: int = 0
     rule: Rule = "cosine"
+    scope: Scope | None = None
 
     def transform(self, inputs: Inputs, progress: Progress | None = None) -> FloatArray:
         """Return the (n, d) features of utterances (or of given embeddings)."""
@@ -74,8 +83,20 @@ class IntentModel:
         finally:
             self.encoder.cache = kept
 
-    def predict(self, inputs: Inputs, progress: Progress | None = None) -> Answer:
-        """Return the intent of every utterance; each is answered alone as in any batch."""
+    def predict(
+        self, inputs: Inputs, progress: Progress | None = None, *, threshold: float | None = None
+    ) -> Answer:
+        """Return the intent of every utterance; each is answered alone as in any batch.
+
+        Args:
+            inputs: Utterances, or given embeddings.
+            progress: Told what is going on.
+            threshold: Least belonging that is accepted, 0 (all) to 1; None for the model's own.
+
+        Raises:
+            UsageError: The threshold is not in 0..1, or the model cannot tell what belongs.
+        """
+        least = self._threshold(threshold)
         vectors = self.transform(inputs, progress)
         found = predict(
             torch.from_numpy(vectors),
@@ -86,7 +107,30 @@ class IntentModel:
         names = np.array([intent.name for intent in self.intents], dtype=object)
         rows = np.arange(len(vectors))
         confidence = found.probabilities[rows, found.labels].astype(np.float32)
-        return Answer(found.labels, names[found.labels], confidence, found.probabilities)
+        belonging = np.ones(len(vectors))
+        if self.scope is not None:
+            belonging = self.scope.belonging(vectors, self.prototypes, self.rule)
+        return Answer(
+            found.labels,
+            names[found.labels],
+            confidence,
+            found.probabilities,
+            belonging.astype(np.float32),
+            belonging >= least,
+        )
+
+    def _threshold(self, given: float | None) -> float:
+        """Return the least belonging that is accepted."""
+        if given is None:
+            return 0.0 if self.scope is None else self.scope.threshold
+        if not 0 <= given <= 1:
+            raise UsageError(f"the threshold is {given}; give a number from 0 (accept all) to 1")
+        if given > 0 and self.scope is None:
+            raise UsageError(
+                "this model cannot tell what is out of scope, so no threshold can be set; "
+                "fit it again with this version and at least 3 intents"
+            )
+        return given
 
     def save(self, folder: Path) -> None:
         """Write config, trained weights and intents; the untrained encoder is named, not copied."""
@@ -106,6 +150,7 @@ class IntentModel:
             "seed": self.seed,
             "temperature": self.temperature,
             "rule": self.rule,
+            "scope": None if self.scope is None else asdict(self.scope),
             "encoder": self.encoder.name,
             "encoder_fingerprint": self.encoder.fingerprint(),
             "given_dim": None if reads_text else self.encoder.backbone.dim,
@@ -155,6 +200,7 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         intents=intents,
         seed=about["seed"],
         rule=about.get("rule", "cosine"),  # older models know no other
+        scope=scope_from(about.get("scope")),
     )
 
 

@@ -28,6 +28,7 @@ from ronid.methods import METHODS, fit, frozen_recipe
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
 from ronid.progress import Progress, Silent, Stopwatch
+from ronid.reject import calibrated
 from ronid.run import RunFolder
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.count import count_on_frozen
@@ -92,6 +93,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     training.restore()
 
     discovery = _keep_given(fit(split, config, training), corpus)
+    discovery, scope = calibrated(discovery, np.array([name is not None for name in corpus.labels]))
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -102,6 +104,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         rule=discovery.rule,
         intents=intents,
         seed=seed,
+        scope=scope,
     )
     return Found(model, discovery)
 

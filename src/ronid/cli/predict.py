@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ronid.cli.console import Bars, print_json
+from ronid.cli.console import Bars, note, print_json
 from ronid.cli.fit import read_corpus, tell_dropped
 from ronid.cli.options import AsJson, Device, EncoderFolder, Encoding, Format, Quiet, Run
 from ronid.errors import DataError, UsageError
@@ -29,6 +29,12 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="Write .csv, .jsonl or .parquet instead of printing.")
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Least belonging that is accepted, from 0 (all) to 1; else none of the intents."
+        ),
+    ] = None,
     encoder: EncoderFolder = None,
     device: Device = "auto",
     encoding: Encoding = "utf-8",
@@ -36,17 +42,8 @@ def predict(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say which intent each utterance has."""
-    if (source is None) == (not text):
-        raise UsageError('give INPUT or --text "...", one of the two')
-    if out is not None and out.suffix not in _WRITERS:
-        raise UsageError(f"--out '{out}' must end in {', '.join(_WRITERS)}")
-    if out is not None and out.exists():
-        raise UsageError(f"--out '{out}' exists already; give another name, or remove it first")
-    if any(not one.strip() for one in text or ()):
-        raise UsageError('--text is empty; give an utterance, such as --text "where is my card"')
-    if out is not None and not out.parent.is_dir():
-        raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
+    """Say which intent each utterance has, or that it has none of them (accepted: false)."""
+    _check(source, text, out)
     from ronid.run import open_finished
 
     open_finished(run)  # refuses an unfinished run before anything is loaded
@@ -65,16 +62,19 @@ def predict(
 
     model = load_model(run, device, encoder)
     silent = quiet or source is None
-    answer = model.predict(utterances, None if silent else Bars())
+    answer = model.predict(utterances, None if silent else Bars(), threshold=threshold)
+    if not silent:
+        _tell_rejected(answer.accepted, model.scope is not None)
     rows = [
-        {"text": t, "intent": str(name), "confidence": round(float(c), 6), "known": known}
-        for t, name, c, known in zip(
-            utterances,
-            answer.names,
-            answer.confidence,
-            [model.intents[i].known for i in answer.labels],
-            strict=True,
-        )
+        {
+            "text": utterances[i],
+            "intent": str(answer.names[i]),
+            "confidence": round(float(answer.confidence[i]), 6),
+            "known": model.intents[answer.labels[i]].known,
+            "belonging": round(float(answer.belonging[i]), 6),
+            "accepted": bool(answer.accepted[i]),
+        }
+        for i in range(len(utterances))
     ]
     if ids is not None:
         rows = [{"id": key, **row} for key, row in zip(ids, rows, strict=True)]
@@ -86,6 +86,28 @@ def predict(
         _write_csv(sys.stdout, rows)
 
 
+def _check(source: str | None, text: list[str] | None, out: Path | None) -> None:
+    """Refuse what cannot be asked, or answered to where it is wanted."""
+    if (source is None) == (not text):
+        raise UsageError('give INPUT or --text "...", one of the two')
+    if out is not None and out.suffix not in _WRITERS:
+        raise UsageError(f"--out '{out}' must end in {', '.join(_WRITERS)}")
+    if out is not None and out.exists():
+        raise UsageError(f"--out '{out}' exists already; give another name, or remove it first")
+    if any(not one.strip() for one in text or ()):
+        raise UsageError('--text is empty; give an utterance, such as --text "where is my card"')
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
+
+
+def _tell_rejected(accepted: Any, able: bool) -> None:
+    """Say how many utterances are out of scope, or that this model cannot tell."""
+    if not able:
+        note("this model cannot tell what is out of scope: every utterance is accepted")
+    elif not accepted.all():
+        note(f"{(~accepted).sum():,} of {len(accepted):,} utterances are of none of the intents")
+
+
 def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
     writer = csv.DictWriter(
         file,
@@ -93,7 +115,8 @@ def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
         lineterminator="\n",
     )
     writer.writeheader()
-    writer.writerows({**row, "known": str(row["known"]).lower()} for row in rows)
+    flags = ("known", "accepted")
+    writer.writerows(row | {flag: str(row[flag]).lower() for flag in flags} for row in rows)
 
 
 def _save_csv(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -113,5 +136,5 @@ def _save_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path)
 
 
-_COLUMNS = ("text", "intent", "confidence", "known")
+_COLUMNS = ("text", "intent", "confidence", "known", "belonging", "accepted")
 _WRITERS = {".csv": _save_csv, ".jsonl": _save_jsonl, ".parquet": _save_parquet}
