@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ronid.metrics import clustering_accuracy, h_score, hungarian_map, normalised_entropy, score
+from ronid.metrics import (
+    auroc,
+    calibration_error,
+    clustering_accuracy,
+    f1,
+    false_acceptance,
+    h_score,
+    hungarian_map,
+    normalised_entropy,
+    score,
+)
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
 
@@ -132,3 +142,92 @@ def test_entropy_lies_between_zero_and_one(prior: list[float]) -> None:
 def test_impossible_priors_are_refused(prior: list[float]) -> None:
     with pytest.raises(ValueError, match="prior"):
         normalised_entropy(prior)
+
+
+scores = st.lists(st.integers(0, 9), min_size=1, max_size=25)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores, scores)
+def test_auroc_is_the_share_of_pairs_in_order(inside: list[int], outside: list[int]) -> None:
+    wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
+    expected = 100 * wins / (len(inside) * len(outside))
+    assert auroc(inside, outside) == pytest.approx(expected)
+    assert auroc(outside, inside) == pytest.approx(100 - expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores, scores, st.integers(1, 100))
+def test_false_acceptance_is_the_least_of_all_thresholds(
+    inside: list[int], outside: list[int], kept: int
+) -> None:
+    least = min(
+        sum(b >= threshold for b in outside)
+        for threshold in inside
+        if 100 * sum(a >= threshold for a in inside) >= kept * len(inside)
+    )
+    assert false_acceptance(inside, outside, kept) == pytest.approx(100 * least / len(outside))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(pairs: list[tuple[bool, bool]]) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    both = sum(t and p for t, p in pairs)
+    if both == 0:
+        assert f1(truth, predicted) == 0
+    else:
+        precision, recall = both / sum(predicted), both / sum(truth)
+        expected = 200 * precision * recall / (precision + recall)
+        assert f1(truth, predicted) == pytest.approx(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60),
+    st.integers(1, 20),
+)
+def test_calibration_error_is_that_of_a_loop(rows: list[tuple[float, bool]], bins: int) -> None:
+    ordered = sorted(rows, key=lambda row: row[0])
+    larger = len(ordered) % bins  # so many bins hold one more
+    total, start = 0.0, 0
+    for i in range(bins):
+        part = ordered[start : start + len(ordered) // bins + (i < larger)]
+        start += len(part)
+        if part:
+            accuracy = sum(right for _, right in part) / len(part)
+            sure = sum(confidence for confidence, _ in part) / len(part)
+            total += len(part) * abs(accuracy - sure)
+    found = calibration_error([c for c, _ in rows], [r for _, r in rows], bins)
+    assert found == pytest.approx(100 * total / len(rows))
+    assert 0 <= found <= 100
+
+
+def test_golden_out_of_scope_scores() -> None:
+    inside, outside = [0.9, 0.8, 0.7, 0.3], [0.6, 0.3, 0.1, 0.75]
+    assert auroc(inside, outside) == pytest.approx(100 * 12.5 / 16)
+    assert false_acceptance(inside, outside) == 75
+    assert false_acceptance(inside, outside, kept=75) == 25
+    assert f1([True, True, False, False], [True, False, True, False]) == 50
+    assert f1([False], [False]) == 0
+
+
+def test_golden_calibration_error() -> None:
+    confidence, correct = [0.6, 0.6, 0.9, 0.9], [True, False, True, True]
+    assert calibration_error(confidence, correct, bins=2) == pytest.approx(10)
+    assert calibration_error(confidence, correct, bins=1) == pytest.approx(0)
+    assert calibration_error([1.0, 1.0], [False, False]) == pytest.approx(100)
+
+
+def test_impossible_scores_are_refused() -> None:
+    for bad in ([], [math.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="inside must be"):
+            auroc(bad, [1.0])
+    with pytest.raises(ValueError, match="kept"):
+        false_acceptance([1.0], [1.0], kept=0)
+    with pytest.raises(ValueError, match="shape"):
+        f1([True], [True, False])
+    with pytest.raises(ValueError, match="shape"):
+        calibration_error([0.5], [True, False])
+    with pytest.raises(ValueError, match=r"not in 0\.\.1"):
+        calibration_error([1.5], [True])

@@ -36,6 +36,46 @@ def test_answer_is_consistent(model: IntentModel, utterances: Toy) -> None:
     assert np.array_equal(answer.labels, answer.probabilities.argmax(1))
     np.testing.assert_allclose(answer.confidence, answer.probabilities.max(1), rtol=1e-6)
     assert [model.intents[i].name for i in answer.labels] == answer.names.tolist()
+    assert answer.belonging.shape == answer.accepted.shape == (n,)
+    assert answer.accepted.mean() > 0.9  # they were learnt from
+
+
+def test_utterances_of_another_world_are_of_none_of_the_intents(model: IntentModel) -> None:
+    strange = ["zzz qqq xxx", "sing a song of sixpence", "12345 67890"]
+    answer = model.predict(strange)
+    assert not answer.accepted.any()
+    assert set(answer.names) <= {intent.name for intent in model.intents}
+    everything = model.predict(strange, threshold=0)
+    assert everything.accepted.all()
+    assert np.array_equal(everything.labels, answer.labels)
+    assert np.array_equal(model.predict(strange, threshold=1).accepted, answer.belonging >= 1)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan")])
+def test_impossible_thresholds_are_refused(model: IntentModel, threshold: float) -> None:
+    with pytest.raises(UsageError, match="the threshold is"):
+        model.predict(["refund"], threshold=threshold)
+
+
+def test_model_of_an_older_version_accepts_everything(
+    model: IntentModel, utterances: Toy, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    model.save(tmp_path)
+    about, weights = tmp_path / "model.json", tmp_path / "encoder" / "weights.safetensors"
+    values = json.loads(about.read_text())
+    values.pop("scope")
+    about.write_text(json.dumps(values))
+    tensors = load_file(str(weights))
+    save_file({n: t for n, t in tensors.items() if not n.startswith("scope.")}, str(weights))
+    old = load_model(tmp_path, device="cpu")
+    answer = old.predict(["zzz qqq xxx"])
+    assert answer.accepted.all()
+    assert old.predict(["zzz"], threshold=0).accepted.all()
+    assert np.array_equal(answer.labels, model.predict(["zzz qqq xxx"]).labels)
+    with pytest.raises(UsageError, match="cannot tell what is out of scope"):
+        old.predict(["zzz"], threshold=0.2)
 
 
 def test_vectors_have_length_one(model: IntentModel, utterances: Toy) -> None:
@@ -51,6 +91,7 @@ def test_text_alone_is_answered_as_in_a_batch(recipe: Recipe, utterances: Toy, n
     for i, text in enumerate(utterances.texts[:40]):
         alone = model.predict([text])
         assert alone.labels[0] == together.labels[i]
+        assert alone.belonging[0] == pytest.approx(together.belonging[i], abs=1e-3)
         np.testing.assert_allclose(
             alone.probabilities[0], together.probabilities[i], atol=1e-6, rtol=0
         )
@@ -59,6 +100,7 @@ def test_text_alone_is_answered_as_in_a_batch(recipe: Recipe, utterances: Toy, n
 def test_no_texts_get_no_answers(model: IntentModel) -> None:
     answer = model.predict([])
     assert answer.labels.shape == answer.names.shape == answer.confidence.shape == (0,)
+    assert answer.belonging.shape == answer.accepted.shape == (0,)
     assert answer.probabilities.shape == (0, 8)
     assert model.transform([]).shape == (0, 32)
 
@@ -99,6 +141,8 @@ def test_loaded_model_answers_the_same(
     one, two = model.predict(texts), loaded.predict(texts)
     assert np.array_equal(one.probabilities, two.probabilities)
     assert np.array_equal(one.names, two.names)
+    assert np.array_equal(one.belonging, two.belonging)
+    assert np.array_equal(one.accepted, two.accepted)
     assert np.array_equal(model.transform(texts), loaded.transform(texts))
     assert loaded.intents == model.intents
     assert loaded.config == model.config

@@ -1,6 +1,6 @@
 """A fitted model: encoder, prototypes and named intents; predicts, saves and loads."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from ronid.errors import RonidError, UsageError
 from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
 from ronid.methods import from_toml
 from ronid.progress import Progress
-from ronid.reject import Scope, scope_from
+from ronid.reject import Scope
 from ronid.toml import to_toml
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device
@@ -32,7 +32,8 @@ class Answer:
         names: (n,) its name.
         confidence: (n,) its probability.
         probabilities: (n, k) of all intents.
-        belonging: (n,) how probable it is that the utterance is of any of the intents at all.
+        belonging: (n,) how well the utterance belongs to the intents at all: the share of training
+            utterances that lie as far from the others, or farther.
         accepted: (n,) whether it is taken to be; else the answer is "none of these", and `labels`
             and `names` say which intent is nearest.
     """
@@ -109,7 +110,7 @@ class IntentModel:
         confidence = found.probabilities[rows, found.labels].astype(np.float32)
         belonging = np.ones(len(vectors))
         if self.scope is not None:
-            belonging = self.scope.belonging(vectors, self.prototypes, self.rule)
+            belonging = self.scope.belonging(vectors)
         return Answer(
             found.labels,
             names[found.labels],
@@ -128,7 +129,7 @@ class IntentModel:
         if given > 0 and self.scope is None:
             raise UsageError(
                 "this model cannot tell what is out of scope, so no threshold can be set; "
-                "fit it again with this version and at least 3 intents"
+                "fit it again with this version, on two utterances or more"
             )
         return given
 
@@ -142,6 +143,11 @@ class IntentModel:
         }
         tensors["prototypes"] = torch.from_numpy(self.prototypes)
         tensors["prior"] = torch.from_numpy(self.prior)
+        scope = None
+        if self.scope is not None:
+            tensors["scope.vectors"] = torch.from_numpy(self.scope.vectors)
+            tensors["scope.usual"] = torch.from_numpy(self.scope.usual)
+            scope = {"scale": self.scope.scale, "threshold": self.scope.threshold}
         save_file(tensors, str(folder / "encoder" / "weights.safetensors"))
         reads_text = not isinstance(self.encoder.backbone, VectorBackbone)
         about = {
@@ -150,7 +156,7 @@ class IntentModel:
             "seed": self.seed,
             "temperature": self.temperature,
             "rule": self.rule,
-            "scope": None if self.scope is None else asdict(self.scope),
+            "scope": scope,
             "encoder": self.encoder.name,
             "encoder_fingerprint": self.encoder.fingerprint(),
             "given_dim": None if reads_text else self.encoder.backbone.dim,
@@ -177,6 +183,10 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         config = updated(config, {"encoder": {"name": encoder}})
     tensors = _read_weights(folder / "encoder" / "weights.safetensors")
     prototypes, prior = tensors.pop("prototypes"), tensors.pop("prior")
+    scope = None
+    if about.get("scope"):  # older models have none
+        vectors, usual = tensors.pop("scope.vectors"), tensors.pop("scope.usual")
+        scope = Scope(vectors.numpy(), usual=usual.numpy(), **about["scope"])
     intents = read_intents(folder)
     built = build_encoder(
         config.encoder,
@@ -200,7 +210,7 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         intents=intents,
         seed=about["seed"],
         rule=about.get("rule", "cosine"),  # older models know no other
-        scope=scope_from(about.get("scope")),
+        scope=scope,
     )
 
 

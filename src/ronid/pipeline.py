@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ronid.config import MethodConfig
 from ronid.data.splits import split_corpus
@@ -32,7 +31,6 @@ from ronid.reject import calibrated
 from ronid.run import RunFolder
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.count import count_on_frozen
-from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.train.state import Training
 from ronid.types import Corpus, Discovery
@@ -92,8 +90,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     training = Training(encoder, seed, config.optimiser, progress, checkpoint, counted)
     training.restore()
 
-    discovery = _keep_given(fit(split, config, training), corpus)
-    discovery, scope = calibrated(discovery, np.array([name is not None for name in corpus.labels]))
+    discovery, scope = calibrated(_keep_given(fit(split, config, training), corpus))
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -119,16 +116,13 @@ def _every_s() -> float:
 
 
 def _keep_given(discovery: Discovery, corpus: Corpus) -> Discovery:
-    """Write every given label over what was found, those held out for early stopping too."""
+    """Write every given label over what was found, those held out for early stopping too.
+
+    Confidences are made after that, by `calibrated`.
+    """
     index = {name: i for i, name in enumerate(discovery.known)}
     given = np.array([-1 if name is None else index[name] for name in corpus.labels], np.int64)
-    labels, confidence = np.where(given >= 0, given, discovery.labels), discovery.confidence.copy()
-    rows = np.flatnonzero(labels != discovery.labels)
-    if len(rows):
-        vectors, centres = map(torch.from_numpy, (discovery.embeddings[rows], discovery.prototypes))
-        found = predict(vectors, centres, discovery.temperature, discovery.rule)
-        confidence[rows] = found.probabilities[np.arange(len(rows)), labels[rows]]
-    return replace(discovery, labels=labels, confidence=confidence)
+    return replace(discovery, labels=np.where(given >= 0, given, discovery.labels))
 
 
 def fit_run(

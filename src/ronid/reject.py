@@ -1,33 +1,39 @@
 """What a confidence is worth, and when the answer is "none of these".
 
-Nobody has labels for what is out of scope, so a fitted model makes its own: every intent in turn is
-hidden, and its utterances are then out of the scope of all others. What separates the two kinds is
-learnt from these, and kept as a handful of numbers.
+Both are learnt from the training utterances alone, without a label of what is out of scope:
+
+- A new utterance belongs as well as the training utterances do: `belonging` is the share of them
+  that lie as far as it does from their nearest other utterance, or farther. That is a conformal
+  p-value: a threshold of 0.1 rejects about a tenth of what does belong, whatever else comes in.
+- Probabilities follow what neighbours say: the temperature is the one under which the intents of an
+  utterance's nearest others are most probable.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import log_softmax, softmax
 
 from ronid.types import Discovery, FloatArray, IntArray, Rule
 
 Floats = NDArray[np.float64]
 
-THRESHOLD = 0.5
+THRESHOLD = 0.1
 """Least belonging that is accepted, where the user names none."""
 
-_ROWS = 20_000
-"""Utterances that are looked at; more would change no digit shown."""
-_BLOCK = 8_192
-_STEPS = 50
-_RIDGE = 1e-3
-_WIDER = 32.0
-"""How far the calibrated temperature may lie from the one of the fit, as a factor."""
+NEAREST = 0.75
+"""Share of an intent's size that counts as an utterance's neighbours: what lies farther is at the
+border of the intent, where an error of the clusters shows."""
+
+_KEPT = 20_000
+"""Training utterances that are kept to compare with; more cost space and change little."""
+_ASKED = 4_000
+"""Of these, how many are asked for their own neighbours."""
+_BLOCK = 256
+_FACTOR = 32.0
+"""How far the temperature may move."""
 
 
 @dataclass(frozen=True)
@@ -35,145 +41,132 @@ class Scope:
     """Tells utterances of the intents found from all others.
 
     Args:
-        weights: (2,) weights of `evidence`.
-        offset: What they are compared with.
+        vectors: (m, d) features of training utterances over `scale`, in half precision.
+        scale: Their largest number.
+        usual: (a,) ascending squared distances of training utterances to their nearest other one.
         threshold: Least belonging that is accepted.
     """
 
-    weights: tuple[float, ...]
-    offset: float
+    vectors: NDArray[np.float16]
+    scale: float
+    usual: Floats
     threshold: float = THRESHOLD
 
-    def belonging(self, vectors: FloatArray, prototypes: FloatArray, rule: Rule) -> Floats:
-        """Return (n,) how probable it is, in 0..1, that an utterance is of any intent found.
+    def belonging(self, vectors: FloatArray) -> Floats:
+        """Return (n,) how well utterances belong: a share in (0, 1], of the training utterances.
 
         Args:
             vectors: (n, d) features of utterances.
-            prototypes: (k, d) of the model.
-            rule: What closeness is.
         """
-        weights = np.array(self.weights)
         parts = [
-            expit(
-                evidence(closeness(vectors[a : a + _BLOCK], prototypes, rule)) @ weights
-                - self.offset
-            )
+            squared_distances(vectors[a : a + _BLOCK] / self.scale, self.vectors).min(1)
             for a in range(0, len(vectors), _BLOCK)
         ]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return p_values(self.usual, np.concatenate(parts) if parts else np.empty(0))
 
 
-def scope_from(saved: Mapping[str, Any] | None) -> Scope | None:
-    """Return the scope that `asdict` wrote to JSON; None for a model that has none."""
-    return None if saved is None else Scope(**{**saved, "weights": tuple(saved["weights"])})
+def squared_distances(points: ArrayLike, others: ArrayLike) -> Floats:
+    """Return the (n, m) squared Euclidean distances of (n, d) points to (m, d) others."""
+    a, b = np.asarray(points, np.float64), np.asarray(others, np.float64)
+    return np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0)
 
 
-def closeness(vectors: FloatArray, prototypes: FloatArray, rule: Rule) -> Floats:
-    """Return (n, k) how near utterances are to prototypes, as `Rule` says.
-
-    Args:
-        vectors: (n, d) features of utterances.
-        prototypes: (k, d).
-        rule: What closeness is.
-    """
-    points, centres = np.asarray(vectors, np.float64), np.asarray(prototypes, np.float64)
-    products = points @ centres.T
+def closeness(vectors: ArrayLike, prototypes: ArrayLike, rule: Rule) -> Floats:
+    """Return (n, k) how near (n, d) utterances are to (k, d) prototypes, as `Rule` says."""
     if rule == "cosine":
-        return products
-    squared = (points**2).sum(1)[:, None] + (centres**2).sum(1) - 2 * products
-    return -np.log1p(np.maximum(squared, 0))
+        return np.asarray(vectors, np.float64) @ np.asarray(prototypes, np.float64).T
+    return -np.log1p(squared_distances(vectors, prototypes))
 
 
-def evidence(close: Floats) -> Floats:
-    """Return (n, 2): closeness to the nearest prototype, and its lead over the second.
+def p_values(usual: Floats, found: Floats) -> Floats:
+    """Return (n,) the share of usual distances that are at least as large as those found.
 
-    Args:
-        close: (n, k) closeness; minus infinity where a prototype does not count.
-    """
-    if close.shape[1] == 1:
-        return np.column_stack([close[:, 0], np.zeros(len(close))])
-    top = -np.partition(-close, 1, axis=1)[:, :2]
-    lead = np.where(np.isfinite(top[:, 1]), top[:, 0] - top[:, 1], 0.0)
-    return np.column_stack([top[:, 0], lead])
-
-
-def fit_scope(close: Floats, labels: IntArray) -> Scope | None:
-    """Learn what separates utterances whose intent is there from those whose intent is hidden.
+    The utterance itself is counted among the usual ones, so no share is 0.
 
     Args:
-        close: (n, k) closeness of training utterances.
-        labels: (n,) their intents.
-
-    Returns:
-        The scope, or None where there are fewer than three intents: one hidden, two left.
+        usual: (a,) ascending distances of utterances that belong.
+        found: (n,) distances of utterances to judge.
     """
-    if close.shape[1] < 3 or len(close) == 0:
-        return None
-    hidden = close.copy()
-    hidden[np.arange(len(close)), labels] = -np.inf
-    inside, outside = evidence(close), evidence(hidden)
-    features = np.concatenate([inside, outside])
-    target = np.repeat([1.0, 0.0], len(close))
-    weights, offset = _logistic(features, target)
-    return Scope(tuple(map(float, weights)), float(offset))
+    larger = len(usual) - np.searchsorted(usual, found, "left")
+    return (1 + larger) / (1 + len(usual))
 
 
-def calibrated(discovery: Discovery, given: NDArray[np.bool_]) -> tuple[Discovery, Scope | None]:
+def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     """Return what a method found with confidences that mean something, and its scope.
 
-    Args:
-        discovery: What a method found; no label changes.
-        given: (n,) rows whose label is the user's.
-    """
-    close = closeness(discovery.embeddings, discovery.prototypes, discovery.rule)
-    labels = discovery.labels
-    temperature = fit_temperature(close[given], labels[given], discovery.temperature)
-    sure = softmax(close / temperature, axis=1)[np.arange(len(close)), labels]
-    found = replace(discovery, temperature=temperature, confidence=sure.astype(np.float32))
-    return found, fit_scope(close, labels)
-
-
-def fit_temperature(close: Floats, labels: IntArray, start: float) -> float:
-    """Return the temperature under which given labels are most probable.
+    No label changes. There is no scope where there are not two utterances to compare.
 
     Args:
-        close: (n, k) closeness of utterances.
-        labels: (n,) their intents.
-        start: Temperature of the fit, kept where there is nothing to learn from; the answer lies
-            within a factor of 32 of it.
+        discovery: What a method found.
     """
-    if len(close) == 0:
+    n = len(discovery.labels)
+    if n < 2:
+        return discovery, None
+    rng = np.random.default_rng(0)
+    kept = np.sort(rng.permutation(n)[:_KEPT])
+    asked = np.sort(rng.permutation(len(kept))[:_ASKED])
+    scale = float(np.abs(discovery.embeddings[kept]).max()) or 1.0
+    vectors = (discovery.embeddings[kept] / scale).astype(np.float16)
+    labels = discovery.labels[kept]
+    usual, shares = neighbourhood(vectors, labels, asked, discovery.n_intents)
+
+    def close(rows: IntArray | slice) -> Floats:
+        return closeness(discovery.embeddings[rows], discovery.prototypes, discovery.rule)
+
+    temperature = fit_temperature(close(kept[asked]), shares, discovery.temperature)
+    blocks = [slice(a, a + 8_192) for a in range(0, n, 8_192)]
+    sure = [
+        np.take_along_axis(softmax(close(b) / temperature, 1), discovery.labels[b, None], 1)[:, 0]
+        for b in blocks
+    ]
+    confidence = np.concatenate(sure).astype(np.float32)
+    found = replace(discovery, temperature=temperature, confidence=confidence)
+    return found, Scope(vectors, scale, np.sort(usual))
+
+
+def neighbourhood(
+    vectors: ArrayLike, labels: IntArray, asked: IntArray, n_intents: int
+) -> tuple[Floats, Floats]:
+    """Look at the nearest other utterances of some.
+
+    Args:
+        vectors: (m, d) features of utterances.
+        labels: (m,) their intents.
+        asked: (a,) rows whose neighbours are wanted.
+        n_intents: k.
+
+    Returns:
+        (a,) squared distance to the nearest other utterance, and (a, k) shares of the intents
+        among the nearest others: as many as `NEAREST` of the others of its own intent, or one.
+    """
+    points = np.asarray(vectors, np.float64)
+    sizes = np.bincount(labels, minlength=n_intents)
+    counts = np.maximum(1, np.ceil(NEAREST * (sizes[labels[asked]] - 1)).astype(np.int64))
+    nearest, shares = np.empty(len(asked)), np.empty((len(asked), n_intents))
+    for start in range(0, len(asked), _BLOCK):
+        rows = asked[start : start + _BLOCK]
+        distances = squared_distances(points[rows], points)
+        distances[np.arange(len(rows)), rows] = np.inf  # an utterance is not its own neighbour
+        nearest[start : start + _BLOCK] = distances.min(1)
+        for i, row in enumerate(distances, start):
+            others = np.argpartition(row, counts[i] - 1)[: counts[i]]
+            shares[i] = np.bincount(labels[others], minlength=n_intents) / counts[i]
+    return nearest, shares
+
+
+def fit_temperature(close: Floats, shares: Floats, start: float) -> float:
+    """Return the temperature under which intents are most probable: the least cross-entropy.
+
+    Args:
+        close: (n, k) closeness of utterances to prototypes.
+        shares: (n, k) how much each intent is theirs; rows sum to 1.
+        start: Temperature of the fit; the answer lies within a factor of 32 of it.
+    """
+    if close.shape[1] < 2:
         return start
-    rows = np.arange(len(close))
 
-    def surprise(log_temperature: float) -> float:
-        sure = log_softmax(close / np.exp(log_temperature), axis=1)
-        return -float(sure[rows, labels].mean())
+    def surprise(log_factor: float) -> float:
+        return -float((shares * log_softmax(close / (start * np.exp(log_factor)), axis=1)).sum())
 
-    low, high = np.log(start / _WIDER), np.log(start * _WIDER)
-    found = minimize_scalar(surprise, bounds=(low, high), method="bounded")
-    return float(np.exp(found.x))
-
-
-def _logistic(features: Floats, target: Floats) -> tuple[Floats, float]:
-    """Return weights and offset of a logistic regression, by Newton's method with a slight ridge.
-
-    Args:
-        features: (n, f).
-        target: (n,) of 0 and 1.
-    """
-    mean, scale = features.mean(0), features.std(0)
-    scale = np.where(scale > 0, scale, 1.0)
-    inputs = np.column_stack([(features - mean) / scale, np.ones(len(features))])
-    ridge = _RIDGE * np.eye(inputs.shape[1])
-    weights = np.zeros(inputs.shape[1])
-    for _ in range(_STEPS):
-        share = expit(inputs @ weights)
-        slope = inputs.T @ (share - target) / len(inputs) + ridge @ weights
-        bend = (inputs * (share * (1 - share))[:, None]).T @ inputs / len(inputs) + ridge
-        step = np.linalg.solve(bend, slope)
-        weights = weights - step
-        if np.abs(step).max() < 1e-9:
-            break
-    own = weights[:-1] / scale
-    return own, float(own @ mean - weights[-1])
+    most = float(np.log(_FACTOR))
+    return start * float(np.exp(minimize_scalar(surprise, bounds=(-most, most)).x))

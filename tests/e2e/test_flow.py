@@ -173,6 +173,22 @@ def test_predict_answers_single_utterances(fitted: Path) -> None:
         assert float(row["confidence"]) == answer["confidence"]
         assert row["known"] == str(answer["known"]).lower()
         assert 1 / tiny.N_INTENTS <= answer["confidence"] <= 1
+        assert float(row["belonging"]) == answer["belonging"]
+        assert row["accepted"] == str(answer["accepted"]).lower()
+
+
+def test_predict_says_what_is_of_none_of_the_intents(fitted: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("text\nzzz qqq xxx\n12345 67890\n")
+    done = ronid("predict", fitted, mine, "--json")
+    assert "2 of 2 utterances are of none of the intents" in done.stderr
+    assert [row["accepted"] for row in json.loads(done.stdout)] == [False, False]
+    done = ronid("predict", fitted, mine, "--json", "--threshold", "0")
+    assert "none of the intents" not in done.stderr
+    assert [row["accepted"] for row in json.loads(done.stdout)] == [True, True]
+    done = ronid("predict", fitted, mine, "--threshold", "2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the threshold is 2.0; give a number from 0 (accept all) to 1" in done.stderr
 
 
 def test_predict_agrees_with_the_run_and_across_formats(
@@ -183,7 +199,9 @@ def test_predict_agrees_with_the_run_and_across_formats(
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     with (tmp_path / "answers.csv").open(encoding="utf-8", newline="") as file:
         from_csv = [
-            {**row, "confidence": float(row["confidence"]), "known": row["known"] == "true"}
+            row
+            | {name: float(row[name]) for name in ("confidence", "belonging")}
+            | {name: row[name] == "true" for name in ("known", "accepted")}
             for row in csv.DictReader(file)
         ]
     lines = (tmp_path / "answers.jsonl").read_text().splitlines()
