@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from ronid.bench.render import to_markdown
@@ -113,6 +114,42 @@ def names_list() -> str:
     return "\n".join(lines)
 
 
+def scope_table() -> str:
+    """How well each score tells what is out of scope, mean and deviation over seeds."""
+    head = "| dataset | score | AUROC | FPR95 | F1 at 0.1 | in scope kept | ACC of these |"
+    lines = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    for dataset, rows in by_dataset("out_of_scope.jsonl"):
+        for name in rows[0]["scores"]:
+            judged = [row["scores"][name] for row in rows]
+            figures = [over_seeds(judged, m) for m in ("auroc", "fpr95", "f1", "kept", "acc_kept")]
+            lines.append(f"| {' | '.join([dataset, name, *figures])} |")
+    return "\n".join(lines)
+
+
+def calibration_table() -> str:
+    """Expected calibration error before and after, mean and deviation over seeds."""
+    head = "| dataset | seeds | ACC in scope | ECE before | ECE after | temperature |"
+    lines = [head, "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for dataset, rows in by_dataset("out_of_scope.jsonl"):
+        figures = [over_seeds(rows, m) for m in ("acc", "ece_before", "ece_after")]
+        temperature = over_seeds(rows, "temperature", digits=3)
+        lines.append(f"| {' | '.join([dataset, str(len(rows)), *figures, temperature])} |")
+    return "\n".join(lines)
+
+
+def by_dataset(name: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    titles = DATASETS | {"clinc_oos": "CLINC, its own queries"}
+    rows = read_rows(name)
+    found = [(title, [r for r in rows if r["dataset"] == key]) for key, title in titles.items()]
+    return [(title, own) for title, own in found if own]
+
+
+def over_seeds(rows: list[dict[str, Any]], key: str, digits: int = 1) -> str:
+    values = [row[key] for row in rows]
+    spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{spread}"
+
+
 TABLES = {
     "core": core_table,
     "estep": estep_table,
@@ -120,6 +157,8 @@ TABLES = {
     "speed": speed_table,
     "names": names_table,
     "names-list": names_list,
+    "scope": scope_table,
+    "calibration": calibration_table,
 }
 
 

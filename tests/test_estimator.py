@@ -53,6 +53,19 @@ def test_predictions_are_names_and_probabilities(fitted: RoNID, utterances: Toy)
     assert np.array_equal(fitted.classes_[probabilities.argmax(1)], names)
 
 
+def test_none_of_these_is_answered_where_asked_for(fitted: RoNID) -> None:
+    texts = ["refund my money back please", "zzz qqq xxx", "12345 67890"]
+    names = fitted.predict(texts)
+    assert set(names) <= set(fitted.classes_)
+    answered = fitted.predict(texts, none="none_of_these")
+    assert answered.dtype == object
+    assert answered.tolist()[1:] == ["none_of_these"] * 2
+    assert fitted.predict(texts, none="none_of_these", threshold=0).tolist() == names.tolist()
+    assert fitted.predict(texts, threshold=1).tolist() == names.tolist()
+    with pytest.raises(UsageError, match="is the name of an intent"):
+        fitted.predict(texts, none=fitted.classes_[0])
+
+
 def test_labels_index_the_intents(fitted: RoNID, utterances: Toy) -> None:
     assert fitted.labels_.shape == (300,)
     assert [intent.index for intent in fitted.intents_] == list(range(8))

@@ -58,8 +58,9 @@ class Scope:
         Args:
             vectors: (n, d) features of utterances.
         """
+        others = self.vectors.astype(np.float64)
         parts = [
-            squared_distances(vectors[a : a + _BLOCK] / self.scale, self.vectors).min(1)
+            squared_distances(vectors[a : a + _BLOCK] / self.scale, others).min(1)
             for a in range(0, len(vectors), _BLOCK)
         ]
         return p_values(self.usual, np.concatenate(parts) if parts else np.empty(0))

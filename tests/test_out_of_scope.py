@@ -1,0 +1,100 @@
+"""The out-of-scope benchmark takes out what it says, and its scores tell good from bad."""
+
+import importlib.util
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from ronid.data.splits import BenchmarkProblem
+from ronid.types import Discovery, Split
+
+ROOT = Path(__file__).resolve().parent.parent
+WAYS = {
+    "max softmax",
+    "max softmax, calibrated",
+    "distance to prototype",
+    "distance to 10th neighbour",
+    "belonging (ours)",
+}
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    """The benchmark as a module."""
+    spec = importlib.util.spec_from_file_location(
+        "out_of_scope", ROOT / "benchmarks" / "out_of_scope.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def clouds(rng: np.random.Generator, centres: np.ndarray, each: int) -> np.ndarray:
+    vectors = np.repeat(centres, each, 0) + 0.1 * rng.normal(size=(each * len(centres), 8))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def toy_fit(bench: ModuleType) -> object:
+    rng, centres = np.random.default_rng(0), np.eye(8)
+    found = Discovery(
+        labels=np.repeat(np.arange(6), 50),
+        confidence=np.zeros(300, np.float32),
+        embeddings=clouds(rng, centres[:6], 50),
+        prototypes=centres[:6].astype(np.float32),
+        prior=np.full(6, 1 / 6),
+        temperature=0.15,
+        known=("0",),
+    )
+    truth = np.repeat(np.arange(8), 20)
+    return bench.Fit(found, clouds(rng, centres, 20), truth, truth >= 6)
+
+
+def test_half_of_the_missing_intents_are_known(bench: ModuleType) -> None:
+    split = Split((), np.empty(0, np.int64), tuple("abcdefghijklmno"), 20)
+    problem = BenchmarkProblem(split, (), np.empty(0, np.int64), tuple("abcdefghijklmnopqrst"))
+    for seed in range(5):
+        missing = bench.missing_intents(problem, seed)
+        assert len(set(missing)) == 4
+        assert sum(missing < 15) == 2
+        assert np.array_equal(missing, bench.missing_intents(problem, seed))
+
+
+def test_row_holds_every_score(bench: ModuleType) -> None:
+    row = bench.measure(toy_fit(bench))
+    assert json.loads(json.dumps(row)) == row
+    assert (row["inside"], row["outside"]) == (120, 40)
+    assert set(row["scores"]) == WAYS
+    assert row["acc"] == 100
+    assert row["ece_after"] < row["ece_before"]
+    for judged in row["scores"].values():
+        assert judged["auroc"] > 95
+        assert judged["acc_kept"] == 100
+
+
+def test_utterances_that_only_claim_to_be_strange_cannot_be_told(bench: ModuleType) -> None:
+    fit = toy_fit(bench)
+    claimed = np.arange(len(fit.truth)) % 2 == 0
+    inside = np.flatnonzero(fit.truth < 6)
+    row = bench.measure(
+        replace(fit, asked=fit.asked[inside], truth=fit.truth[inside], outside=claimed[inside])
+    )
+    for judged in row["scores"].values():
+        assert 30 < judged["auroc"] < 70
+
+
+def test_stored_rows_are_of_the_seeds_and_files_that_are_reported() -> None:
+    path = ROOT / "benchmarks" / "results" / "out_of_scope.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    cells = [(row["dataset"], row["seed"]) for row in rows]
+    assert len(set(cells)) == len(cells) == 9
+    assert {row["part"] for row in rows} == {"test"}
+    for row in rows:
+        assert set(row["scores"]) == WAYS
