@@ -33,7 +33,7 @@ class Answer:
         confidence: (n,) its probability.
         probabilities: (n, k) of all intents.
         belonging: (n,) how well the utterance belongs to the intents at all: the share of training
-            utterances that lie as far from the others, or farther.
+            utterances that lie as far from the others, or farther; 1 where the model has no scope.
         accepted: (n,) whether it is taken to be; else the answer is "none of these", and `labels`
             and `names` say which intent is nearest.
     """

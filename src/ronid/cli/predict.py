@@ -63,8 +63,11 @@ def predict(
     model = load_model(run, device, encoder)
     silent = quiet or source is None
     answer = model.predict(utterances, None if silent else Bars(), threshold=threshold)
-    if not silent:
-        _tell_rejected(answer.accepted, model.scope is not None)
+    if model.scope is None and not quiet:
+        note("this model cannot tell what is out of scope: every utterance is accepted")
+    elif not silent and not answer.accepted.all():
+        rejected = (~answer.accepted).sum()
+        note(f"{rejected:,} of {len(utterances):,} utterances are of none of the intents")
     rows = [
         {
             "text": utterances[i],
@@ -98,14 +101,6 @@ def _check(source: str | None, text: list[str] | None, out: Path | None) -> None
         raise UsageError('--text is empty; give an utterance, such as --text "where is my card"')
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
-
-
-def _tell_rejected(accepted: Any, able: bool) -> None:
-    """Say how many utterances are out of scope, or that this model cannot tell."""
-    if not able:
-        note("this model cannot tell what is out of scope: every utterance is accepted")
-    elif not accepted.all():
-        note(f"{(~accepted).sum():,} of {len(accepted):,} utterances are of none of the intents")
 
 
 def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
