@@ -1,7 +1,8 @@
-"""`ronid evaluate`: how well a run agrees with a file of true intents."""
+"""`ronid evaluate`: how well a run agrees with a file of true intents, or with itself."""
 
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,26 +19,53 @@ from ronid.cli.options import (
     Run,
     TextColumn,
 )
-from ronid.cli.tables import scores_table
-from ronid.errors import DataError
+from ronid.cli.tables import judgement_table, scores_table
+from ronid.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from ronid.model import IntentModel
+    from ronid.run import RunFolder
+    from ronid.types import IntArray
+
+JUDGEMENT = "judgement.json"
 
 
 def evaluate(
     run: Run,
-    source: Annotated[str, typer.Argument(metavar="INPUT", help="File with true intents.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[INPUT]", help="File with true intents; without, the run is judged by itself."
+        ),
+    ] = None,
     text: TextColumn = None,
     label: LabelColumn = None,
     encoder: EncoderFolder = None,
     device: Device = "auto",
     encoding: Encoding = "utf-8",
     format: Format = None,
+    refit_seed: Annotated[
+        int | None,
+        typer.Option(help="Without INPUT: fit once more with this seed and compare.", min=0),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the run's predictions with true intents: NMI, ARI, ACC, known and novel apart."""
+    """Compare the run's predictions with true intents: NMI, ARI, ACC, known and novel apart.
+
+    Without INPUT the run is judged by itself: is it stable, and which intents look like twins or
+    like mixtures?
+    """
     from ronid.run import open_finished
 
-    open_finished(run)
+    finished = open_finished(run)
+    if source is None:
+        if text or label or format:
+            raise UsageError("--text, --label and --format tell how to read INPUT; give it too")
+        _judge(finished, encoder, device, refit_seed, as_json=as_json, quiet=quiet)
+        return
+    if refit_seed is not None:
+        raise UsageError("--refit-seed is for judging without truth; leave out INPUT, or it")
     corpus = read_corpus(source, text=text, label=label, encoding=encoding, format=format)
     rows = [i for i, name in enumerate(corpus.labels) if name is not None]
     if not rows:
@@ -60,3 +88,66 @@ def evaluate(
             note(f"{len(corpus) - len(rows):,} utterances have no true intent and were left out")
         note(f"{len(rows):,} utterances with a true intent; figures in percent")
     scores_table(scores)
+
+
+def _judge(
+    run: "RunFolder",
+    encoder: str | None,
+    device: str,
+    refit_seed: int | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Judge a run by itself; print the judgement and keep it in the run folder."""
+    from ronid.judge import judge, list_findings, read_evidence
+    from ronid.model import load_model
+
+    progress = None if quiet else Bars()
+    model = load_model(run.path, device, encoder)
+    if refit_seed == model.seed:
+        raise UsageError(f"--refit-seed {refit_seed} is the seed of the run; give another")
+    evidence = read_evidence(run, model, progress)
+    second = None
+    if refit_seed is not None:
+        second = _refit(run, model, refit_seed, device, progress)
+    judgement = judge(evidence, seed=model.seed, refit=second, progress=progress)
+    findings = list_findings(judgement)
+    values = {**asdict(judgement), "findings": [asdict(finding) for finding in findings]}
+    kept = _keep(run.path, values)
+    if as_json:
+        print_json({"run": str(run.path), **values})
+        return
+    if not quiet and judgement.judged < judgement.rows:
+        note(f"a sample of {judgement.judged:,} of {judgement.rows:,} utterances was judged")
+    judgement_table(judgement, findings)
+    if not quiet:
+        note(f"all of it is in {kept}" if kept else "the run folder cannot be written to")
+
+
+def _refit(
+    run: "RunFolder", model: "IntentModel", seed: int, device: str, progress: Bars | None
+) -> "IntArray":
+    """Return what a whole second fit finds in the utterances of the run."""
+    from ronid.pipeline import discover
+    from ronid.types import Corpus
+
+    table = run.assignments()
+    corpus = Corpus(table["text"].to_pylist(), table["given"].to_pylist(), run.data_report())
+    k = len(model.intents)
+    found = discover(corpus, k, model.config, seed=seed, device=device, progress=progress)
+    return found.discovery.labels
+
+
+def _keep(folder: Path, values: dict[str, object]) -> Path | None:
+    """Write the judgement into the run folder, whole or not at all; None where it is read-only."""
+    from ronid.files import FORMAT_VERSION, write_json
+
+    path = folder / JUDGEMENT
+    partial = folder / f"{JUDGEMENT}.partial"
+    try:
+        write_json(partial, {"format_version": FORMAT_VERSION, **values})
+        partial.replace(path)
+    except OSError:
+        return None
+    return path

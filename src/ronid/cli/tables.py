@@ -1,6 +1,8 @@
 """Results of a run as tables for people and as plain values for programs."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,27 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from ronid.judge import Finding, Judgement
     from ronid.run import RunFolder
     from ronid.types import Scores
+
+FINDINGS = 8
+"""Findings of a kind that are printed; JSON has all."""
+
+PARTS = {
+    "score": "of 100; ranks runs on the same utterances, is no accuracy",
+    "resampling": "agreement with clusters of halves of the utterances",
+    "seeds": "agreement with clusters found from other starts",
+    "refit": "agreement with a whole second fit",
+    "silhouette": "distance to other intents against the spread within, -1 to 1",
+    "sure": "of utterances lie among their own kind",
+    "far": "of utterances are far from every intent",
+    "given": "of given labels lie nearest to their intent",
+    "hidden": "of given labels come back when they are hidden",
+}
+"""What the figures of a judgement mean; shares are printed in percent."""
+
+SHARES = frozenset(("sure", "far", "given", "hidden"))
 
 
 NUMBERS_WIDTH = 28
@@ -77,3 +98,51 @@ def count_lines(run: "RunFolder") -> list[str]:
             "--exactly makes as many as asked for"
         ]
     return []
+
+
+
+def judgement_table(judgement: "Judgement", findings: "Sequence[Finding]") -> None:
+    """Print what can be said of a run without truth: its figures, then a line per finding."""
+    values = {
+        **asdict(judgement.parts),
+        "score": round(judgement.score),
+        "refit": judgement.refit,
+    }
+    figures = Table("figure", "value", "", box=None, padding=(0, 2))
+    figures.columns[1].justify = "right"
+    for name, meaning in PARTS.items():
+        value = values[name]
+        if value is None or math.isnan(value):
+            continue
+        shown = f"{value:.0%}" if name in SHARES else f"{value:.2f}"
+        figures.add_row(name, str(value) if name == "score" else shown, meaning)
+    Console().print(figures)
+    _findings_table(findings)
+
+
+def _findings_table(findings: "Sequence[Finding]") -> None:
+    """Print one line per finding."""
+    console = Console()
+    if not findings:
+        console.print("\nno intent looks wrong")
+        return
+    table = Table("finding", "intents", "what it is", "shown by", "what to do", box=None)
+    for column in table.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+    printed: Counter[str] = Counter()
+    for finding in findings:
+        printed[finding.kind] += 1
+        if printed[finding.kind] <= FINDINGS:
+            table.add_row(
+                finding.kind,
+                escape(", ".join(finding.intents)),
+                finding.says,
+                escape(finding.shows[0]) if finding.shows else "",
+                finding.advice,
+            )
+    console.print()
+    console.print(table)
+    more = {kind: count - FINDINGS for kind, count in printed.items() if count > FINDINGS}
+    if more:
+        listed = ", ".join(f"{count} {kind}" for kind, count in more.items())
+        console.print(f"and more: {listed}; --json lists all")
