@@ -25,11 +25,14 @@ from ronid.data.benchmarks import read
 from ronid.data.splits import BenchmarkProblem, benchmark_cell, benchmark_problem
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
+from ronid.files import without_nan
+from ronid.judge import Evidence, judge
 from ronid.methods import fit, recipe
 from ronid.metrics import score
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.train.state import Training
+from ronid.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "judge.jsonl"
@@ -115,36 +118,82 @@ def _fit(
     }
 
 
-def fits(options: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any]]]:
-    """Yield what names a run, its problem, and its arrays."""
+def judged(problem: BenchmarkProblem, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the judgement of a fit, and how much of what it names the truth confirms."""
+    split, k = problem.split, len(values["prototypes"])
+    evidence = Evidence(
+        texts=split.texts,
+        embeddings=values["embeddings"].astype(np.float32),
+        labels=values["labels"],
+        targets=split.targets,
+        prototypes=values["prototypes"].astype(np.float32),
+        names=tuple(f"intent {i}" for i in range(k)),
+        known=tuple(i < len(split.known) for i in range(k)),
+        rows=len(split),
+    )
+    started = time.perf_counter()
+    found = judge(evidence)
+    seconds = time.perf_counter() - started
+    row_of = {" ".join(text.split()): row for row, text in enumerate(split.texts)}
+    members = evidence.members()
+
+    def main_class(rows: Any) -> int:
+        return int(np.bincount(problem.split.truth[rows]).argmax())
+
+    twins = [
+        main_class(members[t.intents[0]]) == main_class(members[t.intents[1]]) for t in found.twins
+    ]
+    mixtures = [
+        main_class([row_of[text] for text in m.halves[0]])
+        != main_class([row_of[text] for text in m.halves[1]])
+        for m in found.mixtures
+    ]
+    return {
+        "k": k,
+        "score": found.score,
+        "parts": vars(found.parts),
+        "twins": {"said": len(twins), "right": sum(twins), "right_of_10": sum(twins[:10])},
+        "mixtures": {"said": len(mixtures), "right": sum(mixtures)},
+        "judge_s": round(seconds, 1),
+    }
+
+
+def fits(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield one row per run."""
     for dataset in options.datasets:
         cache = FrozenCache(options.work / f"cache-{dataset}", keep_weights=True)
         for seed in options.seeds:
             problem = benchmark_problem(benchmark_cell(dataset, 0.75, 0.1, seed))
-            for name in VARIANTS:
+            for name in options.variants:
                 values = fitted(problem, name, (dataset, seed), cache, options.work / "fits")
-                cell = {"dataset": dataset, "seed": seed, "variant": name}
-                yield cell, problem, values
+                scores = json.loads(str(values["scores"]))
+                yield {
+                    "dataset": dataset,
+                    "seed": seed,
+                    "variant": name,
+                    "acc": {part: scores[part]["acc"] for part in ("dev", "test")},
+                    **judged(problem, values),
+                    "versions": {"ronid": __version__, "torch": torch.__version__},
+                }
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--datasets", nargs="+", default=["banking", "stackoverflow", "clinc"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--work", type=Path, required=True, help="folder of fits and cache")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="JSON lines")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="JSON lines are appended")
     return parser.parse_args()
 
 
 def main() -> None:
-    for cell, _, values in fits(parse()):
-        scores = json.loads(str(values["scores"]))
-        print(
-            cell,
-            {p: round(s["acc"], 1) for p, s in scores.items()},
-            round(float(values["fit_s"]), 1),
-            flush=True,
-        )
+    options = parse()
+    for row in fits(options):
+        with options.out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(without_nan(row)) + "\n")
+        name = f"{row['dataset']} {row['seed']} {row['variant']}"
+        print(f"{name}: score {row['score']:.1f}, test ACC {row['acc']['test']:.1f}", flush=True)
 
 
 if __name__ == "__main__":

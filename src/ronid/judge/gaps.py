@@ -78,8 +78,8 @@ def _mixing(neighbours: IntArray, first: IntArray, second: IntArray) -> float:
     side = np.zeros(len(neighbours), np.int8)
     side[first], side[second] = 1, 2
     ahead, back = side[neighbours[first]], side[neighbours[second]]
-    crossing = np.count_nonzero(ahead == 2) + np.count_nonzero(back == 1)
-    links = np.count_nonzero(ahead) + np.count_nonzero(back)
+    crossing = int(np.count_nonzero(ahead == 2) + np.count_nonzero(back == 1))
+    links = int(np.count_nonzero(ahead) + np.count_nonzero(back))
     share = len(first) / (len(first) + len(second))
     return crossing / max(links, 1) / (2 * share * (1 - share))
 

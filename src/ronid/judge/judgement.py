@@ -146,8 +146,15 @@ def judge(
 
 
 def summary(parts: Parts) -> float:
-    """Return one figure in 0..100 for the parts; `benchmarks/judge.py` says how it was chosen."""
-    return 100 * parts.seeds
+    """Return the geometric mean of four parts, in 0..100: none makes up for another.
+
+    A run must be found again from other starts, its utterances must lie among their own kind, given
+    labels must be in place, and no two intents may look like one. docs/judging.md says how well
+    that ranks runs.
+    """
+    factors = np.array([parts.seeds, parts.sure, parts.given, parts.distinct])
+    factors = factors[~np.isnan(factors)].clip(min=0)
+    return 100 * float(factors.prod() ** (1 / len(factors)))
 
 
 def _parts(
