@@ -152,15 +152,6 @@ def over_seeds(rows: list[dict[str, Any]], key: str, digits: int = 1) -> str:
     return f"{mean(values):.{digits}f}{spread}"
 
 
-TABLES = {
-    "core": core_table,
-    "estep": estep_table,
-    "main": main_table,
-    "speed": speed_table,
-    "names": names_table,
-    "names-list": names_list,
-    "scope": scope_table,
-    "calibration": calibration_table,
 def judge_table() -> str:
     """Rank correlation of a judgement's figures with the true ACC, one row per figure."""
     rows = [row for row in read_rows("judge.jsonl") if row["seed"] < FIRST_DEV_SEED]
@@ -204,6 +195,10 @@ TABLES = {
     "judged": judged_table,
     "main": main_table,
     "speed": speed_table,
+    "names": names_table,
+    "names-list": names_list,
+    "scope": scope_table,
+    "calibration": calibration_table,
 }
 
 

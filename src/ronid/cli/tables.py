@@ -100,7 +100,6 @@ def count_lines(run: "RunFolder") -> list[str]:
     return []
 
 
-
 def judgement_table(judgement: "Judgement", findings: "Sequence[Finding]") -> None:
     """Print what can be said of a run without truth: its figures, then a line per finding."""
     values = {
