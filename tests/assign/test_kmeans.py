@@ -9,7 +9,14 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from torch import Tensor
 
-from ronid.assign.kmeans import class_means, kmeans, nearest_centroid, plus_plus
+from ronid.assign.kmeans import (
+    _lloyd_in_turn,
+    _lloyd_together,
+    class_means,
+    kmeans,
+    nearest_centroid,
+    plus_plus,
+)
 from ronid.errors import RonidWarning
 
 
@@ -158,3 +165,22 @@ def test_impossible_problems_are_refused(arguments: dict[str, int], message: str
 def test_points_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="NaN"):
         kmeans(torch.tensor([[0.0], [float("nan")]]), 1, generator=seeded())
+
+
+@pytest.mark.parametrize("block_rows", [7, 5000])
+@pytest.mark.parametrize("most", [1, 4, 300])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_restarts_together_end_as_one_by_one(block_rows: int, most: int, labelled: bool) -> None:
+    points = blobs(300, 6, 7.0).double()
+    starts = plus_plus(points, 6, 5, generator=seeded())
+    starts[1, 2:4] = 1e3  # nothing is nearest to these two
+    given_labels = torch.where(torch.arange(300) % 3 == 0, torch.arange(300) % 6, -1)
+    how = (points, starts, most, 1e-3, given_labels if labelled else None, block_rows)
+    pairs = list(zip(_lloyd_together(*how), _lloyd_in_turn(*how), strict=True))
+    assert len(pairs) == 5
+    for one, other in pairs:
+        assert one.labels.equal(other.labels)
+        torch.testing.assert_close(one.centroids, other.centroids)
+        assert one.inertia == pytest.approx(other.inertia)
+        assert (one.iterations, one.fixed) == (other.iterations, other.fixed)
+    assert most < 300 or len({one.iterations for one, _ in pairs}) > 1  # each stops on its own

@@ -2,10 +2,14 @@
 
 Both halves work on blocks of rows, so that memory beyond the points stays that of one block of
 distances. Semi-supervised k-means is the same two halves with some centroids and labels given.
+
+On a GPU all restarts go through an iteration together: one of them alone would wait for the launch
+of its kernels more than for their work. A CPU has nothing to wait for, and does them one by one.
 """
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,6 +18,9 @@ from torch import Tensor
 from ronid.errors import RonidWarning
 
 BLOCK_ROWS = 16384
+
+BLOCK_DISTANCES = 2**26
+"""Distances held at once where restarts go together; 256 MiB of float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +193,8 @@ def best_of(
         The best result.
     """
     threshold = tolerance * float(points.var(dim=0, correction=0).mean())
-    runs = (_lloyd(points, start, max_iterations, threshold, given, block_rows) for start in starts)
+    lloyd = _lloyd_together if points.is_cuda and len(starts) > 1 else _lloyd_in_turn
+    runs = lloyd(points, starts, max_iterations, threshold, given, block_rows)
     best = min(runs, key=lambda run: run.inertia)
     empty = len(starts[0]) - len(best.labels.unique())
     if empty:
@@ -196,6 +204,78 @@ def best_of(
             stacklevel=4,
         )
     return best
+
+
+def _lloyd_in_turn(
+    points: Tensor,
+    starts: Tensor,
+    max_iterations: int,
+    threshold: float,
+    given: Tensor | None,
+    block_rows: int,
+) -> Iterator[KMeansResult]:
+    """Run one start after the other."""
+    for start in starts:
+        yield _lloyd(points, start, max_iterations, threshold, given, block_rows)
+
+
+def _lloyd_together(
+    points: Tensor,
+    starts: Tensor,
+    max_iterations: int,
+    threshold: float,
+    given: Tensor | None,
+    block_rows: int,
+) -> Iterator[KMeansResult]:
+    """Run all starts at once, each until it would stop on its own."""
+    centroids, labels = starts.clone(), _nearest_of_each(points, starts, given, block_rows)
+    counts = torch.zeros(len(starts), dtype=torch.int64, device=points.device)
+    fixed = torch.zeros_like(counts, dtype=torch.bool)
+    going = torch.arange(len(starts), device=points.device)
+    for _ in range(max_iterations):
+        before, own = centroids[going], labels[going]
+        moved = _means_of_each(points, own, before, given)
+        nearest = _nearest_of_each(points, moved, given, block_rows)
+        centroids[going], labels[going] = moved, nearest
+        fixed[going] = (nearest == own).all(dim=1)
+        counts[going] += 1
+        settled = fixed[going] | ((moved - before).square().sum(dim=(1, 2)) <= threshold)
+        going = going[~settled]
+        if not len(going):
+            break
+    ends = zip(centroids, labels, counts.tolist(), fixed.tolist(), strict=True)
+    for means, nearest, iterations, stays in ends:
+        yield KMeansResult(means, nearest, _inertia(points, means, nearest), iterations, stays)
+
+
+def _nearest_of_each(
+    points: Tensor, centroids: Tensor, given: Tensor | None, block_rows: int
+) -> Tensor:
+    """Labels (r, n) of all points by each of (r, k, d) sets of centroids."""
+    sets, k, _ = centroids.shape
+    flat = centroids.flatten(0, 1)
+    offset = flat.square().sum(dim=1)  # (r * k,)
+    block_rows = max(1, min(block_rows, BLOCK_DISTANCES // len(flat)))
+    nearest = [
+        torch.addmm(offset, points[rows], flat.T, alpha=-2).view(-1, sets, k).argmin(dim=2)
+        for rows in _slices(len(points), block_rows)
+    ]
+    labels = torch.cat(nearest).T
+    return labels if given is None else torch.where(given >= 0, given, labels)
+
+
+def _means_of_each(
+    points: Tensor, labels: Tensor, centroids: Tensor, given: Tensor | None
+) -> Tensor:
+    """New centroids (r, k, d) of each set, as `_means` makes them."""
+    sums, counts = torch.zeros_like(centroids), torch.zeros_like(centroids[:, :, 0])
+    for total, own in zip(sums, labels, strict=True):
+        total.index_add_(0, own, points)
+    counts.scatter_add_(1, labels, counts.new_ones(()).expand_as(labels))  # bincount would wait
+    means = sums / counts.clamp(min=1)[:, :, None]
+    for i in (counts == 0).any(dim=1).nonzero()[:, 0].tolist():
+        means[i] = _means(points, labels[i], centroids[i], given)
+    return means
 
 
 def _lloyd(
