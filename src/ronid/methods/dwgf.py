@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ronid.assign.graph import diffusion_graph, smoothed
+from ronid.assign.graph import smoothed
 from ronid.assign.kmeans import kmeans
 from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
@@ -39,7 +39,7 @@ from ronid.losses.student_t import self_training_loss, sharpened
 from ronid.train.batches import shuffled_batches, steps_per_epoch
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather_by_kmeans
-from ronid.train.kept_graph import keep_graph, kept_graph
+from ronid.train.kept_graph import KeptGraph
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.memory import PROJECTION, MomentumMemory
 from ronid.train.pretrain import pretrain_layers
@@ -156,12 +156,14 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
     centres = Centres(torch.zeros(split.n_intents, encoder.dim, device=device))
     head = projection(training, PROJECTION, WIDTH, dropout=DROPOUT)
     state = StageState(encoder, {"centres": centres, PROJECTION: head})
+    graph = KeptGraph(state, targets, config.graph_neighbours, config.graph_width)
     memory = MomentumMemory(state, rows, config.encoder_momentum, config.token_replacement)
     stage = Stage(STAGE, rows, config.epochs, steps_per_epoch(len(rows), config.batch), config.lr)
 
     @torch.no_grad()
     def before_epoch(epoch: int) -> Mapping[str, float]:
         if epoch % config.refresh_epochs:
+            graph.restore()
             return {}
         embeddings = encoder.embed_all(rows)
         if epoch == 0:
@@ -169,10 +171,7 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
             found = ordered_kmeans(embeddings, split, generator=generator, n_init=config.restarts)
             centres.weight.copy_(found.centroids)
             memory.start(embeddings)
-        points, width = normalize(embeddings, dim=-1), config.graph_width
-        graph = diffusion_graph(points, config.graph_neighbours, targets=targets, most=width)
-        keep_graph(state, graph, width)
-        return {"graph_dropped": graph.dropped}
+        return {"graph_dropped": graph.renew(normalize(embeddings, dim=-1))}
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         return ((batch,) for batch in shuffled_batches(len(rows), config.batch, rng))
@@ -181,7 +180,7 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         (pick,) = picks
         memory.renew(pick)
         features, queries = memory.queries(pick)
-        weights = kept_graph(state).rows(pick.index)
+        weights = graph.rows(pick.index)
         joined = memory_contrast_loss(queries, memory.vectors, weights, config.temperature)
         q = centres(features)
         taught = self_training_loss(q, sharpened(q))

@@ -1,35 +1,62 @@
-"""A graph over the training rows that lives in a stage's state: saved, resumed, and recorded."""
+"""A graph over the training rows that a recorded step can read and a checkpoint need not hold."""
 
 import torch
 from torch import Tensor
 
-from ronid.assign.graph import DiffusionGraph
+from ronid.assign.graph import DiffusionGraph, diffusion_graph
 from ronid.train.state import StageState
 
 
-def keep_graph(state: StageState, graph: DiffusionGraph, width: int) -> None:
-    """Keep a graph in `state`, in place of an earlier one.
+class KeptGraph:
+    """The diffusion graph of a stage, made anew from time to time.
+
+    Its tables are large and follow from the points they were made of, so those are what the state
+    keeps: a fit that goes on from a checkpoint makes the same graph once more.
 
     Args:
-        state: The stage.
-        graph: Its tables are no wider than `width`.
-        width: Weights per row; one for all graphs of a stage, as a recorded step goes on reading
-            the same memory.
+        state: The stage; holds the points as `graph_points`.
+        targets: (n,) given intents, -1 where there is none.
+        neighbours: Nearest neighbours that the graph starts from.
+        width: Most weights per row; one for all graphs of a stage, as a recorded step goes on
+            reading the same memory.
     """
-    width = min(width, len(graph.columns))
-    state.put("graph_columns", _widened(graph.columns, width))
-    state.put("graph_weights", _widened(graph.weights, width))
-    state.put("graph_targets", graph.targets)
 
+    def __init__(self, state: StageState, targets: Tensor, neighbours: int, width: int) -> None:
+        self._state = state
+        self._targets = targets
+        self._neighbours = neighbours
+        self._width = min(width, len(targets))
+        self._tables: DiffusionGraph | None = None
 
-def kept_graph(state: StageState) -> DiffusionGraph:
-    """Return the graph that `keep_graph` kept; what it lost is not known any more."""
-    tensors = state.tensors
-    columns, weights = tensors["graph_columns"], tensors["graph_weights"]
-    return DiffusionGraph(columns, weights, tensors["graph_targets"], 0.0)
+    def renew(self, points: Tensor) -> float:
+        """Join (n, d) unit vectors; return the share of the weights that the width leaves out."""
+        self._state.put("graph_points", points)
+        return self._build()
 
+    def restore(self) -> None:
+        """Make the graph of the state's points where a checkpoint brought them."""
+        if self._tables is None:
+            self._build()
 
-def _widened(table: Tensor, width: int) -> Tensor:
-    """Fill up the rows of a table."""
-    # With their first entry again, not with 0: a place that is written twice must be so alike.
-    return torch.cat([table, table[:, :1].expand(-1, width - table.shape[1])], dim=1)
+    def rows(self, index: Tensor) -> Tensor:
+        """Return the (b, n) weights from the rows `index` to all."""
+        assert self._tables is not None
+        return self._tables.rows(index)
+
+    def _build(self) -> float:
+        """Make the graph, in the memory of an earlier one."""
+        points = self._state.tensors["graph_points"]
+        graph = diffusion_graph(points, self._neighbours, targets=self._targets, most=self._width)
+        columns, weights = (self._widened(table) for table in (graph.columns, graph.weights))
+        if self._tables is None:
+            self._tables = DiffusionGraph(columns, weights, graph.targets, graph.dropped)
+        else:
+            self._tables.columns.copy_(columns)
+            self._tables.weights.copy_(weights)
+        return graph.dropped
+
+    def _widened(self, table: Tensor) -> Tensor:
+        """Fill up the rows of a table."""
+        # With their first entry again, not with 0: a place that is written twice must be so alike.
+        missing = self._width - table.shape[1]
+        return torch.cat([table, table[:, :1].expand(-1, missing)], dim=1)
