@@ -141,10 +141,14 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         STAGE, rows, config.epochs, steps, config.lr, schedule_epochs=config.schedule_epochs
     )
 
+    inputs, labelled = inputs_of(split), split.labelled
+    chosen = inputs[labelled] if isinstance(inputs, np.ndarray) else [inputs[i] for i in labelled]
+    labelled_rows = encoder.prepare(chosen)  # all that the epochs after the first look at
+
     def before_epoch(_: int) -> Mapping[str, float]:
-        embeddings = encoder.embed_all(rows)
-        means = class_means(embeddings, targets, known)
+        means = class_means(encoder.embed_all(labelled_rows), targets[labelled], known)
         if "prototypes" not in state.tensors:
+            embeddings = encoder.embed_all(rows)
             generator = generator_of(encoder.device, training.seed, "prototypes")
             found = ordered_kmeans(embeddings, split, generator=generator, n_init=config.restarts)
             state.put("prototypes", found.centroids)
