@@ -7,11 +7,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
 from torch import Tensor, nn
 
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
-from ronid.train.similarity import PairHead, pair_loss, pair_precision, similarity_network
+from ronid.train.similarity import (
+    PairHead,
+    average_precision,
+    pair_loss,
+    pair_precision,
+    similarity_network,
+)
 from ronid.train.state import Training
 from toys import TinyEncoder, Toy
 
@@ -146,6 +153,15 @@ class TestPairPrecision:
         network = _Known(np.zeros((3, 3)))
         assert pair_precision(network, [0] * 3, np.arange(3), 6) == {}
         assert pair_precision(network, [0] * 3, np.zeros(3, int), 1) == {}
+
+
+@settings(max_examples=30, deadline=None)
+@given(pairs=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=1, max_size=40))
+def test_average_precision_is_that_of_scikit_learn(pairs: list[tuple[bool, int]]) -> None:
+    hits = np.array([True, *(hit for hit, _ in pairs)])
+    scores = np.array([5, *(score for _, score in pairs)])
+    found = average_precision(torch.from_numpy(hits), torch.from_numpy(scores).float())
+    assert found == pytest.approx(average_precision_score(hits, scores))
 
 
 class TestNetwork:

@@ -139,6 +139,7 @@ def learn_clusters(
         **_length("dev_nmi", dev_rows, config),
     )
     targets = torch.from_numpy(split.targets).to(encoder.device)
+    vectors = network.encoder.embed_all(rows)  # once: this network learns no more
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         for mixed in shuffled_batches(len(rows), config.batch, rng):
@@ -147,7 +148,7 @@ def learn_clusters(
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         with torch.no_grad():
-            alike = network(rows, pick).argmax(-1) == 1
+            alike = network.head(vectors[pick.index]).argmax(-1) == 1
         logits, given = encoder.pooled(rows, pick), targets[pick.index]
         pairs = pair_divergence_loss(logits, alike, config.margin, pick.index)
         labelled = known_cross_entropy(logits, given)
