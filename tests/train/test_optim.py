@@ -8,6 +8,7 @@ from torch import nn
 
 from ronid.config import OptimiserConfig
 from ronid.errors import UsageError
+from ronid.train.heads import Centres
 from ronid.train.optim import (
     choose_device,
     device_title,
@@ -15,6 +16,7 @@ from ronid.train.optim import (
     make_optimiser,
     peak_rate,
     set_rate,
+    tensor_cores,
 )
 
 
@@ -55,6 +57,14 @@ def test_matrices_decay_and_biases_do_not() -> None:
     assert decayed["lr"] == 0.5
 
 
+def test_centres_do_not_decay() -> None:
+    modules = [nn.Linear(2, 2), Centres(torch.eye(3))]
+    optimiser = make_optimiser(modules, 0.5, OptimiserConfig(weight_decay=0.1))
+    decays = {id(p): g["weight_decay"] for g in optimiser.param_groups for p in g["params"]}
+    assert decays[id(modules[1].weight)] == 0
+    assert decays[id(modules[0].weight)] == 0.1
+
+
 def test_devices_that_are_not_there_are_refused() -> None:
     assert choose_device("cpu") == torch.device("cpu")
     assert choose_device().type in {"cpu", "cuda"}
@@ -66,6 +76,15 @@ def test_devices_are_told_by_name_or_threads(monkeypatch: pytest.MonkeyPatch) ->
     assert device_title(torch.device("cpu")) == f"cpu, {torch.get_num_threads()} threads"
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"card {device.index}")
     assert device_title(torch.device("cuda", 1)) == "card 1"
+
+
+def test_shorter_products_are_for_a_gpu_and_for_a_while() -> None:
+    before = torch.get_float32_matmul_precision()
+    with tensor_cores(torch.device("cpu")):
+        assert torch.get_float32_matmul_precision() == before
+    with tensor_cores(torch.device("cuda")):
+        assert torch.get_float32_matmul_precision() == "high"
+    assert torch.get_float32_matmul_precision() == before
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

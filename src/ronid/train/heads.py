@@ -49,6 +49,9 @@ class Centres(nn.Module):
         first: (k, d) where they start.
     """
 
+    decays = False
+    """They are places, not weights: decay would draw them all to the origin."""
+
     def __init__(self, first: Tensor) -> None:
         super().__init__()
         self.weight = nn.Parameter(first.detach().clone())

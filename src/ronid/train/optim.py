@@ -1,6 +1,7 @@
 """Device, optimiser and learning-rate schedule: the same for every stage of every method."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -27,6 +28,23 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+@contextmanager
+def tensor_cores(device: torch.device) -> Iterator[None]:
+    """Let products of float32 matrices on a GPU keep ten bits of their factors; nothing on CPU.
+
+    For networks of wide layers that train for long: many times as fast.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def device_title(device: torch.device) -> str:
     """Return a device in words, for benchmark rows: a GPU by its name, a CPU by its threads."""
     if device.type == "cuda":
@@ -43,7 +61,8 @@ def make_optimiser(
     """Return AdamW over the trainable weights, biases and norms without decay.
 
     Args:
-        modules: Whose weights; one that several of them share is the first one's.
+        modules: Whose weights; one that several of them share is the first one's. A module that
+            says `decays = False` has none either.
         lr: Learning rate.
         config: Settings.
         rates: For every module the factor of its learning rate; 1 for all when empty.
@@ -53,10 +72,11 @@ def make_optimiser(
     seen: set[int] = set()
     for module, rate in zip(modules, rates or [1.0] * len(modules), strict=True):
         decayed, plain = parts.setdefault(rate, ([], []))
+        decays = getattr(module, "decays", True)
         for parameter in module.parameters():
             if parameter.requires_grad and id(parameter) not in seen:
                 seen.add(id(parameter))
-                (decayed if parameter.ndim > 1 else plain).append(parameter)
+                (decayed if decays and parameter.ndim > 1 else plain).append(parameter)
     device = _device_of(parts)
     gpu = device.type == "cuda"
     groups: list[dict[str, Any]] = []

@@ -14,6 +14,7 @@ from ronid.encode.rows import Pick, Rows
 from ronid.errors import RonidWarning, UsageError
 from ronid.train.batches import shuffled_batches, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
+from ronid.train.optim import tensor_cores
 from ronid.train.state import StageState, Training, head_weights
 from ronid.train.step import Picks
 from ronid.types import IntArray
@@ -69,7 +70,8 @@ def reconstruct(training: Training, rows: Rows, config: ReconstructConfig) -> De
         return {"loss": rebuilding_loss(encoder, decoder, rows, pick, encoder(rows, pick))}
 
     state = StageState(encoder, {"decoder": decoder})
-    run_epochs(training, stage, state, batches, step)
+    with tensor_cores(encoder.device):
+        run_epochs(training, stage, state, batches, step)
     training.finish("reconstruct", head_weights(state.heads))
     _warn_of_dead_units(encoder.embed_all(rows))
     return decoder
