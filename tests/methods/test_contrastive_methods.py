@@ -1,5 +1,6 @@
 """What holds of GCD, DSSCC and CLNN beyond the contract of all methods."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from short import QUICK, published_short
 import ronid.methods.clnn as clnn_module
 from ronid.config import MethodConfig, updated
 from ronid.encode.encoder import build_encoder
-from ronid.errors import ConfigError
+from ronid.errors import ConfigError, UsageError
 from ronid.methods import METHODS, fit, published, recipe
 from ronid.train.contrast import contrast
 from ronid.train.state import Training
@@ -93,6 +94,15 @@ def test_dsscc_without_joint_epochs_keeps_the_first_centres(
 ) -> None:
     found = run(few_utterances.split(), quick("dsscc", tiny, {"joint": {"epochs": 0}}))
     assert {row["stage"] for row in found.history} == {"supervised"}
+
+
+def test_dsscc_on_given_embeddings_says_what_it_lacks(few_utterances: Toy) -> None:
+    vectors = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    split = replace(few_utterances.split(), embeddings=vectors)
+    config = updated(recipe("dsscc"), {"encoder": {"trainable_layers": 0}})
+    encoder = build_encoder(config.encoder, torch.device("cpu"), seed=0, given_dim=4)
+    with pytest.raises(UsageError, match="nothing to train in stage 'supervised'"):
+        fit(split, config, Training(encoder, 0, config.optimiser))
 
 
 def test_dsscc_moves_its_centres_faster_than_the_encoder(

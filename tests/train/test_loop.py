@@ -12,7 +12,7 @@ from torch import Tensor
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import VectorRows
-from ronid.errors import RonidError
+from ronid.errors import RonidError, UsageError
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.optim import linear_factor
 from ronid.train.state import StageState, Training
@@ -297,3 +297,10 @@ def test_heads_drawn_anew_lose_their_moments_and_others_keep_them(training: Trai
     # The first step of AdamW moves a weight by the whole rate, a later one by less or more.
     assert moves["new"][2] - moves["new"][3] == pytest.approx(rates[2], rel=1e-4)
     assert abs(moves["old"][2] - moves["old"][3] - rates[2]) > 0.02 * rates[2]
+
+
+def test_a_stage_without_a_weight_to_train_is_refused_in_one_line() -> None:
+    encoder = build_encoder(EncoderConfig(trainable_layers=0), CPU, seed=0, given_dim=3)
+    stage = Stage("idle", ROWS, epochs=1, steps=1, lr=1.0)
+    with pytest.raises(UsageError, match="nothing to train in stage 'idle': set encoder"):
+        run_epochs(Training(encoder), stage, StageState(encoder), lambda _: [], lambda _: {})

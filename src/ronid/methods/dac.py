@@ -14,7 +14,9 @@ raw logits in place of a softmax, two moving thresholds in place of one. Beside 
 - batches are drawn anew in every epoch, with warm-up and decay over all 46 epochs.
 
 Labels take no part in the training: where there are any, they say which columns are the known
-intents. Nothing keeps all utterances from becoming similar; that is what happens where they start
+intents. A column is found for every known intent, even one that the network puts nowhere: labelled
+utterances keep the intent given to them in any case, but a new one is then never assigned to it.
+Nothing keeps all utterances from becoming similar; that is what happens where they start
 out so, and the published figure on StackOverflow is of that kind.
 """
 

@@ -6,7 +6,8 @@ share an intent. Then a new network of one output per intent learns from what th
 pairs of a batch: equal class distributions where they are alike, different ones elsewhere; and
 cross-entropy of the labelled rows of the batch. A new utterance gets the intent of its largest
 output; features are the outputs at length 1, and the prototypes are the axes, put in the order in
-which labelled rows say that known intents come first.
+which labelled rows say that known intents come first. As in DAC, a known intent may end up with an
+output that is no utterance's largest: labelled ones keep it, a new one never gets it.
 
 Deviations. Pairs of an utterance with itself are left out of both losses: with 150 intents they
 would be half of all pairs that are alike. The similarity network normalises by the batch at hand

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ronid.encode.rows import Rows
-from ronid.errors import RonidError
+from ronid.errors import RonidError, UsageError
 from ronid.seeds import derive
 from ronid.train.optim import forget, linear_factor, make_optimiser, peak_rate, set_rate
 from ronid.train.state import StageState, Training
@@ -73,11 +73,19 @@ def run_epochs(
             may read nothing from a GPU, and changes tensors of `state` in place only.
         before_epoch: Runs before the first step of an epoch (an E-step); returns figures.
         after_epoch: Runs after the last step; returns figures.
+
+    Raises:
+        UsageError: There is no weight to train.
     """
     modules = [state.encoder, *state.heads.values()]
     stage = replace(stage, lr=peak_rate(stage.lr, state.encoder.size, training.optimiser))
     rates = [1.0, *(stage.head_rate for _ in state.heads)]
     optimiser = make_optimiser(modules, stage.lr, training.optimiser, rates)
+    if stage.epochs and not any(group["params"] for group in optimiser.param_groups):
+        raise UsageError(
+            f"nothing to train in stage '{stage.name}': set encoder.trainable_layers (which needs "
+            "texts) or encoder.adapter_width"
+        )
     first = training.begin(stage.name, state, optimiser)
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)
