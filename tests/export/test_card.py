@@ -35,7 +35,7 @@ def test_card_says_what_was_found_and_how(run: RunFolder) -> None:
     lines = card(run)
     assert lines[0] == "# Intents found in calls &lt;b>.csv"
     assert lines[2].startswith("3 utterances, 1 known and 2 new intents. Made by ronid ")
-    assert lines[2].endswith("seed 5.")
+    assert lines[2].endswith(": method RoNID, preset fast, seed 5.")
     assert any("personal data" in line for line in lines)
 
 

@@ -1,6 +1,6 @@
 """The card of a run: README.md in its folder, for whoever finds the folder later."""
 
-from ronid.methods import from_toml
+from ronid.methods import METHODS, from_toml
 from ronid.run import RunFolder
 
 _FILES = {
@@ -18,13 +18,14 @@ _FILES = {
 def write_card(run: RunFolder) -> None:
     """Write the card of a finished run."""
     facts, intents, scores = run.facts(), run.intents(), run.scores()
+    config = from_toml(run.path / "config.toml")
     new = [intent for intent in intents if not intent.known]
     lines = [
         f"# Intents found in {_cell(facts['source'])}",
         "",
         f"{facts['data_report']['rows_kept']:,} utterances, {len(intents) - len(new)} known and "
-        f"{len(new)} new intents. Made by ronid {facts['ronid_version']} on {facts['created']}, "
-        f"seed {facts['seed']}.",
+        f"{len(new)} new intents. Made by ronid {facts['ronid_version']} on {facts['created']}: "
+        f"method {METHODS[config.method].title}, preset {config.preset}, seed {facts['seed']}.",
         "",
         "Contains the utterances themselves: treat the folder as personal data.",
         "",
@@ -42,8 +43,7 @@ def write_card(run: RunFolder) -> None:
     ]
     lines += ["", "## Files", "", "| file | what |", "| --- | --- |"]
     lines += [f"| {name} | {what} |" for name, what in _FILES.items()]
-    method = from_toml(run.path / "config.toml").method
-    loader = "RoNID" if method == "ronid" else "IntentDiscovery"
+    loader = "RoNID" if config.method == "ronid" else "IntentDiscovery"
     use = f'Use it: `ronid predict FOLDER --text "..."`, or `{loader}.load(FOLDER)`.'
     lines += ["", use, ""]
     (run.path / "README.md").write_text("\n".join(lines), encoding="utf-8")

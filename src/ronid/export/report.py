@@ -44,6 +44,7 @@ class ReportData:
         scores: Agreement with the truth where it is known, or None.
         data_report: What reading the data found, or None.
         created: Date on the page; today when None.
+        prior: Whether the shares of the intents were estimated apart from their sizes.
     """
 
     title: str
@@ -58,6 +59,7 @@ class ReportData:
     scores: Scores | None = None
     data_report: DataReport | None = None
     created: date | None = None
+    prior: bool = True
 
     def __post_init__(self) -> None:
         sizes = {
@@ -133,6 +135,7 @@ def _payload(report: ReportData) -> dict[str, Any]:
             "new": len(report.intents) - known,
             "labelled": _labelled(report),
         },
+        "prior": report.prior,
         "scores": _scores(report.scores),
         "intents": [_intent(intent) for intent in report.intents],
         "points": _points(report),

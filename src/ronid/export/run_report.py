@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ronid.config import MethodConfig
 from ronid.export.report import ReportData, write_report
 from ronid.methods import METHODS, from_toml
 from ronid.run import RunFolder
@@ -22,7 +23,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         The file written.
     """
     table, facts = run.assignments(), run.facts()
-    scores = run.scores()
+    config, scores = from_toml(run.path / "config.toml"), run.scores()
     given = table["given"].to_pylist()
     data = ReportData(
         title=f"Intents found in {facts['source']}",
@@ -33,16 +34,16 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         confidence=table["confidence"].to_numpy(),
         given=np.array([UNLABELLED if name is None else 0 for name in given], np.int64),
         history=run.history(),
-        summary=_summary(run, facts),
+        summary=_summary(config, facts),
         scores=Scores(**scores) if scores else None,
         data_report=run.data_report(),
+        prior=METHODS[config.method].estimates_prior,
     )
     return write_report(path or run.path / "report.html", data)
 
 
-def _summary(run: RunFolder, facts: dict[str, Any]) -> dict[str, str]:
+def _summary(config: MethodConfig, facts: dict[str, Any]) -> dict[str, str]:
     """Return the settings worth reading; config.toml has them all."""
-    config = from_toml(run.path / "config.toml")
     return {
         "Method": f"{METHODS[config.method].title}, preset {config.preset}",
         "Encoder": _shown(config.encoder.name),

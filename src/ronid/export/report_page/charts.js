@@ -79,7 +79,7 @@ function drawPrior() {
   const bottom = PRIOR_HEIGHT - 8;
   const ticks = niceTicks(0, largest * 100);
   const y = (share) => bottom - ((share * 100) / ticks[ticks.length - 1]) * (bottom - 10);
-  const svg = drawing("svg", { viewBox: `0 0 ${width} ${PRIOR_HEIGHT}`, height: PRIOR_HEIGHT, role: "img", "aria-label": "Share found and prior of each intent; the numbers are in the table of intents" });
+  const svg = drawing("svg", { viewBox: `0 0 ${width} ${PRIOR_HEIGHT}`, height: PRIOR_HEIGHT, role: "img", "aria-label": `Share found${report.prior ? " and prior" : ""} of each intent; the numbers are in the table of intents` });
   for (const tick of ticks) {
     svg.append(drawing("line", { class: "grid", x1: 44, x2: width, y1: y(tick / 100), y2: y(tick / 100) }));
     svg.append(drawing("text", { x: 36, y: y(tick / 100) + 4, "text-anchor": "end" }, `${tick}%`));
@@ -94,9 +94,9 @@ function drawPrior() {
     group.append(
       drawing("rect", { class: "hit", x: middle - pitch / 2, y: 0, width: pitch, height: bottom }),
       drawing("rect", { class: kindOf(intent), x: middle - bar / 2, y: y(intent.share), width: bar, height: bottom - y(intent.share), rx: Math.min(2, bar / 3) }),
-      drawing("line", { class: "tick", x1: middle - reach, x2: middle + reach, y1: y(intent.prior), y2: y(intent.prior) }),
     );
-    const told = `${intent.name} (${kindOf(intent)}): ${percent(intent.share)} found, prior ${percent(intent.prior)}`;
+    if (report.prior) group.append(drawing("line", { class: "tick", x1: middle - reach, x2: middle + reach, y1: y(intent.prior), y2: y(intent.prior) }));
+    const told = `${intent.name} (${kindOf(intent)}): ${percent(intent.share)} found${priorOf(intent, ", ")}`;
     group.append(drawing("title", {}, told));
     group.addEventListener("pointerenter", () => (byId("prior-note").textContent = told));
     svg.append(group);

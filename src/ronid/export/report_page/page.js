@@ -44,4 +44,9 @@ byId("settings").append(
 );
 byId("run-section").hidden = !report.data.length && !report.settings.length;
 
+if (!report.prior) {
+  byId("prior-heading").textContent = "Sizes found";
+  document.querySelectorAll(".of-prior").forEach((node) => node.remove());
+}
+
 change({});

@@ -20,12 +20,20 @@ function row(intent, index) {
   ]);
 }
 
+// What the prior says of an intent, in words; nothing where the method estimates none.
+function priorOf(intent, before) {
+  return report.prior ? `${before}prior ${percent(intent.prior)}` : "";
+}
+
 function sizeBar(intent) {
   const fill = element("i");
-  const tick = element("u");
   fill.style.width = `${(intent.share / largest) * 100}%`;
-  tick.style.left = `${(intent.prior / largest) * 100}%`;
-  const bar = element("span", { className: `bar ${kindOf(intent)}`, title: `${percent(intent.share)} of all utterances; prior ${percent(intent.prior)}` }, [fill, tick]);
+  const bar = element("span", { className: `bar ${kindOf(intent)}`, title: `${percent(intent.share)} of all utterances${priorOf(intent, "; ")}` }, [fill]);
+  if (report.prior) {
+    const tick = element("u");
+    tick.style.left = `${(intent.prior / largest) * 100}%`;
+    bar.append(tick);
+  }
   return element("div", { className: "size" }, [element("b", { text: wholeNumber.format(intent.size) }), bar]);
 }
 
