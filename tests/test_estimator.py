@@ -393,6 +393,16 @@ class TestIntentDiscovery:
         with pytest.raises(ConfigError, match="unknown setting 'm_step'"):
             model.fit(few_utterances.texts)
 
+    def test_what_is_no_name_or_no_section_is_refused_in_one_line(
+        self, few_utterances: Toy
+    ) -> None:
+        wrong: Any = None
+        with pytest.raises(ConfigError, match="method is None; give the name of one: kmeans"):
+            IntentDiscovery(3, method=wrong).fit(few_utterances.texts)
+        wrong = "alpha=1"
+        with pytest.raises(UsageError, match="settings are 'alpha=1'; give them by section"):
+            IntentDiscovery(3, method="kmeans", settings=wrong).fit(few_utterances.texts)
+
     @pytest.mark.parametrize("name", ["method", "preset"])
     def test_method_and_preset_are_no_settings(self, few_utterances: Toy, name: str) -> None:
         model = IntentDiscovery(3, method="kmeans", settings={name: "gcd"})

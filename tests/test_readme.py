@@ -59,11 +59,14 @@ def setting_table() -> str:
 
 def methods_list() -> str:
     """Return every method but RoNID as Markdown: its docstring, its settings, their values."""
-    lines = ["| `--method` | name | labels | published by |", "| --- | --- | --- | --- |"]
+    heads = ("`--method`", "name", "labels", "embeddings", "GPU", "published by")
+    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for name, spec in METHODS.items():
         needed = "needed" if spec.needs_labels else "used"
         labels = "not used" if spec.kind == "unsupervised" else needed
-        lines.append(f"| `{name}` | {spec.title} | {labels} | {spec.paper} |")
+        takes, wants = ("yes" if one else "" for one in (spec.takes_embeddings, spec.wants_gpu))
+        cells = (f"`{name}`", spec.title, labels, takes, wants, spec.paper)
+        lines.append(f"| {' | '.join(cells)} |")
     for name, spec in METHODS.items():
         if name != "ronid":
             lines += ["", f"## {spec.title}", "", (method(name).__doc__ or "").strip(), ""]
@@ -112,9 +115,10 @@ def _at(changes: Any, key: str) -> Any:
 
 
 def described(config: type[Any]) -> dict[str, str]:
-    """Return what a dataclass's docstring says about each of its fields."""
-    arguments = (config.__doc__ or "").partition("Args:\n")[2]
+    """Return what a dataclass's docstring, or that of one it extends, says about its fields."""
     found: dict[str, str] = {}
+    kinds = reversed(config.__mro__)
+    arguments = "".join((kind.__doc__ or "").partition("Args:\n")[2] + "\n" for kind in kinds)
     for line in arguments.splitlines():
         start = re.match(r" {8}(\w+): (.*)", line)
         if start:
@@ -256,6 +260,13 @@ def test_settings_of_the_method_page_exist() -> None:
 def test_table_of_settings_is_the_one_of_the_code() -> None:
     (table,) = TABLE.findall(METHOD.read_text(encoding="utf-8"))
     assert table == setting_table(), "renew it with: python tests/test_readme.py"
+
+
+def test_every_setting_of_every_method_is_described() -> None:
+    for name in METHODS:
+        if name != "ronid":
+            blank = [line for line in own_settings(name) if line.endswith("|  |")]
+            assert not blank, name
 
 
 def test_list_of_methods_is_the_one_of_the_code() -> None:

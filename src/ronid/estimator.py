@@ -209,6 +209,11 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         chosen = recipe(self.method, self.preset, gpu=gpu, vectors=vectors)
         named = {} if self.encoder is None else {"encoder": {"name": self.encoder}}
         config: MethodConfig = updated(chosen, named)
+        if self.settings is not None and not isinstance(self.settings, Mapping):
+            raise UsageError(
+                f"settings are {self.settings!r:.40}; give them by section, such as "
+                '{"encoder": {"trainable_layers": 0}}'
+            )
         if self.settings:
             for name in ("method", "preset"):
                 if name in self.settings:

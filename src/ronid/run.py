@@ -103,6 +103,8 @@ class RunFolder:
             "ronid_version": __version__,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "source": source,
+            "method": job.config.method,
+            "preset": job.config.preset,
             "n_intents": job.n_intents,
             "exact": job.exact,
             "seed": job.seed,

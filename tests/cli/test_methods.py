@@ -23,6 +23,13 @@ def test_methods_are_listed(ronid: Command) -> None:
         assert spec.title in shown
     listed = json.loads(ronid("methods", "--json").stdout)
     assert [row["name"] for row in listed] == list(METHODS)
+    takes = {row["name"] for row in listed if row["takes_embeddings"]}
+    assert takes == {"kmeans", "agglomerative", "sae_kmeans", "dec", "dcn", "ronid"}
+    assert [row["name"] for row in listed if not row["wants_gpu"]] == [
+        "kmeans",
+        "agglomerative",
+        "ronid",
+    ]
     assert {row["name"]: row["presets"] for row in listed}["ronid"] == ["paper", "default", "fast"]
 
 
@@ -34,7 +41,12 @@ def test_fit_report_predict_and_load(
     assert "no GPU here" not in done.stderr  # that is for those who did not choose
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "AC, preset published" in page
-    assert "IntentDiscovery.load(FOLDER)" in (tmp_path / "run" / "README.md").read_text()
+    assert '"prior":false' in page
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "IntentDiscovery.load(FOLDER)" in card
+    assert "method AC, preset published, seed 0." in card
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (facts["method"], facts["preset"]) == ("agglomerative", "published")
     answer = json.loads(ronid("predict", "run", "--text", "card lost", "--json").stdout)
     assert answer
     loaded = IntentDiscovery.load(tmp_path / "run", device="cpu")
@@ -51,6 +63,8 @@ def test_fit_report_predict_and_load(
         (("--method", "kmeans", "--preset", "fast"), "method 'kmeans' has no preset 'fast'"),
         (("--method", "kmeans", "--config", "a.toml"), "contradicts method 'agglomerative'"),
         (("--config", "b.toml"), "unknown setting 'm_step'"),
+        (("--config", "c.toml"), "name the one you mean, they fit dpn, dwgf"),
+        (("--config", "d.toml"), "unknown setting 'm_stp'; did you mean 'm_step'?"),
     ],
 )
 def test_what_does_not_fit_together_is_refused_in_one_line(
@@ -58,6 +72,8 @@ def test_what_does_not_fit_together_is_refused_in_one_line(
 ) -> None:
     (tmp_path / "a.toml").write_text('method = "agglomerative"\n')
     (tmp_path / "b.toml").write_text('method = "kmeans"\n[m_step]\nepochs = 3\n')
+    (tmp_path / "c.toml").write_text("[discovery]\nepochs = 3\n")
+    (tmp_path / "d.toml").write_text("[m_stp]\nepochs = 3\n")
     done = ronid("fit", calls, *FIT, *options)
     assert done.returncode == 2
     assert message in done.stderr
@@ -74,3 +90,18 @@ def test_a_file_of_settings_chooses_the_method(
     written = (tmp_path / "run" / "config.toml").read_text(encoding="utf-8")
     assert 'method = "kmeans"' in written
     assert "restarts = 2" in written
+
+
+def test_fit_with_a_truth_ends_with_scores(
+    ronid: Command, calls: Path, tiny: TinyEncoder, tmp_path: Path
+) -> None:
+    lines = calls.read_text(encoding="utf-8").splitlines()
+    told = [f"{lines[0]},truth", *(f"{line},topic{i % 3}" for i, line in enumerate(lines[1:]))]
+    (tmp_path / "told.csv").write_text("\n".join(told), encoding="utf-8")
+    how = (*FIT, "--method", "kmeans", "--encoder", tiny("bert"))
+    done = ronid("fit", tmp_path / "told.csv", *how, "--truth", "truth")
+    assert done.returncode == 0, done.stderr
+    assert "H-score" in done.stdout
+    assert "agreement with the truth given" in done.stderr
+    scores = json.loads((tmp_path / "run" / "metrics.json").read_text())["scores"]
+    assert f"{scores['nmi']:.2f}" in done.stdout

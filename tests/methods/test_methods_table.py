@@ -1,6 +1,7 @@
 """The table of methods: recipes by name, settings from files, and what is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,9 @@ from ronid.config import to_dict, updated
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import (
     METHODS,
+    Asked,
     check_labels,
+    configured,
     from_toml,
     method,
     presets_of,
@@ -69,6 +72,30 @@ def test_only_methods_that_need_labels_refuse_to_work_without() -> None:
                 check_labels(name, 0)
         else:
             check_labels(name, 0)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_given_embeddings_are_for_methods_that_train_no_layer(name: str) -> None:
+    frozen = recipe(name, vectors=True).encoder.trainable_layers == 0
+    assert METHODS[name].takes_embeddings == frozen
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["kmeans"]])
+def test_names_that_are_none_are_refused_in_one_line(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="give the name of one: kmeans"):
+        recipe(wrong)
+    with pytest.raises(ConfigError, match="give the name of one, such as 'auto'"):
+        recipe("ronid", wrong)
+
+
+def test_settings_of_another_method_say_which_when_none_is_named() -> None:
+    projected = {"contrast": {"projection_width": 64}}
+    with pytest.raises(ConfigError, match=r"'contrast.projection_width'.*they fit clnn$"):
+        configured(Asked("", "auto", projected))
+    with pytest.raises(ConfigError, match=r"^unknown setting 'contrast' *; known"):
+        configured(Asked("kmeans", "auto", projected))
+    assert configured(Asked("clnn", "auto", projected)).method == "clnn"
+    assert configured(Asked("", "auto", {}), gpu=True) == PRESETS["default"]
 
 
 def test_constants_of_an_unknown_dataset_are_none() -> None:

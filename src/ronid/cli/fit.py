@@ -8,7 +8,7 @@ import typer
 
 from ronid.cli.console import Bars, error, note, print_json
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
-from ronid.cli.tables import count_lines, intents_table, run_summary
+from ronid.cli.tables import count_lines, intents_table, run_summary, scores_table
 from ronid.errors import RonidWarning, UsageError
 from ronid.presets import AUTO, WITHOUT_GPU
 
@@ -48,7 +48,10 @@ def fit(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="auto (the default), default (GPU), fast (CPU) or paper (as published)."),
+        typer.Option(
+            help="auto (the default), default (GPU), fast (CPU) or paper (RoNID as its paper has "
+            "it); every other method has one, published."
+        ),
     ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="Model folder or hub id; an embedded MiniLM by default.")
@@ -96,7 +99,7 @@ def fit(
     _check_before_work(corpus, wanted, settings)
     if _on_gpu(device):
         settings = _settings(asked, encoder, gpu=True)
-    elif asked.method == "ronid" and asked.preset == AUTO and not quiet:
+    elif settings.method == "ronid" and asked.preset == AUTO and not quiet:
         note(WITHOUT_GPU)
     job = Job(corpus, held_out, wanted, settings, seed, device, exact=exactly)
     origin = "standard input" if source == "-" else Path(source).name
@@ -162,16 +165,16 @@ def work_on(run: "RunFolder", quiet: bool) -> None:
 
 
 def _asked(method: str | None, preset: str | None, config: Path | None) -> "Asked":
-    """Return what options and file ask for: method `ronid` and preset `auto` where neither says."""
+    """Return what options and file ask for: method "" and preset `auto` where neither says."""
     from ronid.methods import Asked, read_settings, recipe
 
     by_file = Asked("", AUTO, {}) if config is None else read_settings(config)
     if method and by_file.method and method != by_file.method:
         raise UsageError(f"--method {method} contradicts method '{by_file.method}' of {config}")
-    name = method or by_file.method or "ronid"
+    name = method or by_file.method
     by_option = preset or AUTO
     for each in (by_option, by_file.preset):
-        recipe(name, each)  # or it is refused
+        recipe(name or "ronid", each)  # or it is refused
     if AUTO not in {by_option, by_file.preset} and by_option != by_file.preset:
         raise UsageError(f"--preset {preset} contradicts preset '{by_file.preset}' of {config}")
     return Asked(name, by_file.preset if by_option == AUTO else by_option, by_file.changes)
@@ -180,9 +183,9 @@ def _asked(method: str | None, preset: str | None, config: Path | None) -> "Aske
 def _settings(asked: "Asked", encoder: str | None, *, gpu: bool = False) -> "MethodConfig":
     """Return the recipe: the preset, a file's changes over it, single options over both."""
     from ronid.config import updated
-    from ronid.methods import recipe
+    from ronid.methods import configured
 
-    chosen: MethodConfig = updated(recipe(asked.method, asked.preset, gpu=gpu), asked.changes)
+    chosen = configured(asked, gpu=gpu)
     if encoder is None:
         return chosen
     # A folder is kept in full, so that the run can be used from anywhere.
@@ -223,10 +226,17 @@ def _interrupted(path: Path) -> "RunFolder":
 
 def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
     """Print what a run found."""
+    from ronid.types import Scores
+
     if as_json:
         print_json(run_summary(run))
         return
     intents_table(run)
+    scores = run.scores()
+    if scores:
+        if not quiet:
+            note("agreement with the truth given, unlabelled utterances only; in percent")
+        scores_table(Scores(**scores))
     if not quiet:
         for line in count_lines(run):
             note(line)

@@ -8,7 +8,11 @@ from ronid.cli.options import AsJson
 
 
 def methods(as_json: AsJson = False) -> None:
-    """List the methods that `ronid fit --method` takes."""
+    """List the methods that `ronid fit --method` takes.
+
+    Those with embeddings also learn from vectors of your own, in Python; those with GPU take hours
+    without one at their published length.
+    """
     from ronid.methods import METHODS, presets_of
 
     if as_json:
@@ -19,6 +23,8 @@ def methods(as_json: AsJson = False) -> None:
                     "title": spec.title,
                     "kind": spec.kind,
                     "needs_labels": spec.needs_labels,
+                    "takes_embeddings": spec.takes_embeddings,
+                    "wants_gpu": spec.wants_gpu,
                     "paper": spec.paper,
                     "presets": presets_of(name),
                     "note": spec.note,
@@ -27,9 +33,12 @@ def methods(as_json: AsJson = False) -> None:
             ]
         )
         return
-    table = Table("method", "title", "labels", "published by", box=None, padding=(0, 2))
+    heads = ("method", "title", "labels", "embeddings", "GPU", "published by")
+    table = Table(*heads, box=None, padding=(0, 1), pad_edge=False)
     for name, spec in METHODS.items():
-        table.add_row(name, spec.title, _labels(spec.kind, spec.needs_labels), spec.paper)
+        takes, wants = ("yes" if one else "" for one in (spec.takes_embeddings, spec.wants_gpu))
+        labels = _labels(spec.kind, spec.needs_labels)
+        table.add_row(name, spec.title, labels, takes, wants, spec.paper)
     Console().print(table)
 
 

@@ -35,6 +35,10 @@ class Spec:
         kind: Whether it uses labels at all.
         needs_labels: Whether it cannot do without them.
         counts: Whether it finds the number of intents itself, where that is not given.
+        takes_embeddings: Whether it has settings that work on given embeddings in place of texts;
+            the others train the layers of an encoder.
+        wants_gpu: Whether its published length takes hours without a GPU.
+        estimates_prior: Whether it estimates the share of every intent apart from the labels found.
         note: What a table must say of it.
     """
 
@@ -44,23 +48,45 @@ class Spec:
     kind: Literal["unsupervised", "semi-supervised"]
     needs_labels: bool = False
     counts: bool = False
+    takes_embeddings: bool = False
+    wants_gpu: bool = True
+    estimates_prior: bool = False
     note: str = ""
 
 
 METHODS: dict[str, Spec] = {
-    "kmeans": Spec("K-means", "MacQueen, 1967", "ronid.methods.kmeans", "unsupervised"),
+    "kmeans": Spec(
+        "K-means",
+        "MacQueen, 1967",
+        "ronid.methods.kmeans",
+        "unsupervised",
+        takes_embeddings=True,
+        wants_gpu=False,
+    ),
     "agglomerative": Spec(
-        "AC", "Gowda and Krishna, 1978", "ronid.methods.agglomerative", "unsupervised"
+        "AC",
+        "Gowda and Krishna, 1978",
+        "ronid.methods.agglomerative",
+        "unsupervised",
+        takes_embeddings=True,
+        wants_gpu=False,
     ),
     "sae_kmeans": Spec(
-        "SAE-KM", "Xie et al., ICML 2016", "ronid.methods.sae_kmeans", "unsupervised"
+        "SAE-KM",
+        "Xie et al., ICML 2016",
+        "ronid.methods.sae_kmeans",
+        "unsupervised",
+        takes_embeddings=True,
     ),
-    "dec": Spec("DEC", "Xie et al., ICML 2016", "ronid.methods.dec", "unsupervised"),
+    "dec": Spec(
+        "DEC", "Xie et al., ICML 2016", "ronid.methods.dec", "unsupervised", takes_embeddings=True
+    ),
     "dcn": Spec(
         "DCN",
         "Yang et al., ICML 2017",
         "ronid.methods.dcn",
         "unsupervised",
+        takes_embeddings=True,
         note="the printed row is IDEC",
     ),
     "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
@@ -99,6 +125,9 @@ METHODS: dict[str, Spec] = {
         "ronid.methods.ronid",
         "semi-supervised",
         counts=True,
+        takes_embeddings=True,
+        wants_gpu=False,  # `auto` chooses the preset that suits the machine
+        estimates_prior=True,
     ),
 }
 """In the order of the table of RoNID's paper."""
@@ -125,6 +154,8 @@ def method(name: str) -> Any:
     Raises:
         ConfigError: No such method.
     """
+    if not isinstance(name, str):
+        raise ConfigError(f"method is {name!r:.40}; give the name of one: {', '.join(METHODS)}")
     if name not in METHODS:
         near = difflib.get_close_matches(name, METHODS, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(METHODS)}"
@@ -151,6 +182,8 @@ def recipe(
     Raises:
         ConfigError: No such method or preset.
     """
+    if not isinstance(preset_name, str):
+        raise ConfigError(f"preset is {preset_name!r:.40}; give the name of one, such as '{AUTO}'")
     if name == "ronid":
         return preset(preset_name, gpu=gpu, vectors=vectors)
     module = method(name)
@@ -217,6 +250,37 @@ def read_settings(path: Path) -> Asked:
 
 def from_toml(path: Path) -> MethodConfig:
     """Return the config of a TOML file: its method and preset, with its sections applied."""
-    asked = read_settings(path)
-    config: MethodConfig = updated(recipe(asked.method or "ronid", asked.preset), asked.changes)
+    return configured(read_settings(path))
+
+
+def configured(asked: Asked, *, gpu: bool = False) -> MethodConfig:
+    """Return the recipe that is asked for, RoNID's where no method is named.
+
+    Args:
+        asked: Method, preset and changes.
+        gpu: Whether training happens on a GPU; only `auto` asks.
+
+    Raises:
+        ConfigError: No such method, preset or setting.
+    """
+    chosen = recipe(asked.method or "ronid", asked.preset, gpu=gpu)
+    try:
+        config: MethodConfig = updated(chosen, asked.changes)
+    except ConfigError as error:
+        meant = [] if asked.method else [name for name in METHODS if _has(name, asked.changes)]
+        if not meant:
+            raise
+        raise ConfigError(
+            f"{error}; no method is named, so these are settings of RoNID: name the one you mean, "
+            f"they fit {', '.join(meant)}"
+        ) from None
     return config
+
+
+def _has(name: str, changes: Mapping[str, Any]) -> bool:
+    """Whether a method has all these settings."""
+    try:
+        updated(recipe(name), changes)
+    except ConfigError:
+        return False
+    return True
