@@ -13,6 +13,7 @@ from ronid.encode.encoder import build_encoder
 from ronid.losses.student_t import student_t
 from ronid.methods import cdac_plus, dac
 from ronid.methods.cdac_plus import RefineConfig, refine
+from ronid.train import self_train
 from ronid.train.state import Training
 from ronid.types import Split
 from toys import TinyEncoder, Toy
@@ -107,13 +108,13 @@ class TestRefinement:
         figures = iter([10.0, 30.0, 20.0])
         monkeypatch.setattr(cdac_plus, "agreement", lambda *_: {"dev_nmi": next(figures)})
         kept: list[torch.Tensor] = []
-        plain = cdac_plus.renew_targets
+        plain = self_train.renew_targets
 
         def spy(state, rows):  # type: ignore[no-untyped-def]
             kept.append(state.heads["centres"].weight.detach().clone())
             return plain(state, rows)
 
-        monkeypatch.setattr(cdac_plus, "renew_targets", spy)
+        monkeypatch.setattr(self_train, "renew_targets", spy)
         _, centres = self.refined(begin, few_utterances.split(dev=12), REFINE)
         assert torch.equal(centres, kept[2])  # kept[0] is the start
         assert not torch.equal(centres, kept[3])

@@ -28,19 +28,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.assign.start import known_first, ordered_kmeans
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
-from ronid.losses.student_t import self_training_loss
 from ronid.train.batches import shuffled_batches, steps_per_epoch
 from ronid.train.heads import Centres
 from ronid.train.held_out import agreement, held_out_rows
 from ronid.train.infer import gather
-from ronid.train.loop import Stage, run_epochs
+from ronid.train.loop import Stage
 from ronid.train.pairs import PairsConfig, learn_pairs
-from ronid.train.self_train import renew_targets
-from ronid.train.state import StageState, Training, generator_of, inputs_of
-from ronid.train.step import Picks
+from ronid.train.self_train import sharpen
+from ronid.train.state import Training, inputs_of
 from ronid.train.stopping import BestEpoch, FirstOf, SettledLabels
 from ronid.types import Discovery, IntArray, Split
 
@@ -120,10 +117,7 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
         rows: Its training rows, prepared.
         config: Settings.
     """
-    encoder = training.encoder
-    centres = Centres(torch.zeros(split.n_intents, encoder.dim)).to(encoder.device)
-    state = StageState(encoder, {"centres": centres})
-    dev_rows = held_out_rows(training, split)
+    encoder, dev_rows = training.encoder, held_out_rows(training, split)
     after = training.optimiser.warmup_share * config.epochs
     stopper = FirstOf(
         (BestEpoch("dev_nmi", config.patience), SettledLabels(config.stop_change, 1, after))
@@ -131,32 +125,14 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
     steps = steps_per_epoch(len(rows), config.batch)
     stage = Stage("refine", rows, config.epochs, steps, config.lr, stopper)
 
-    def start(epoch: int) -> Mapping[str, float]:
-        if epoch == 0:
-            features = encoder.embed_all(rows)
-            generator = generator_of(features.device, training.seed, "refine")
-            found = ordered_kmeans(features, split, generator=generator, n_init=config.restarts)
-            centres.weight.data.copy_(found.centroids)
-            renew_targets(state, rows)
-        return {}
-
-    def look(_: int) -> Mapping[str, float]:
-        row = {"changed": renew_targets(state, rows)}
+    @torch.no_grad()
+    def look(centres: Centres) -> Mapping[str, float]:
         if dev_rows is None:
-            return row
-        with torch.no_grad():
-            predicted = centres(encoder.embed_all(dev_rows)).argmax(dim=1)
-        return row | agreement(split, predicted.cpu().numpy())
+            return {}
+        predicted = centres(encoder.embed_all(dev_rows)).argmax(dim=1)
+        return agreement(split, predicted.cpu().numpy())
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         return ((batch,) for batch in shuffled_batches(len(rows), config.batch, rng))
 
-    def step(picks: Picks) -> Mapping[str, Tensor]:
-        q = centres(encoder(rows, picks[0]))
-        return {"loss": self_training_loss(q, state.tensors["targets"][picks[0].index])}
-
-    run_epochs(training, stage, state, batches, step, before_epoch=start, after_epoch=look)
-    if not config.epochs:
-        start(0)
-    # The clusters have moved since k-means named those of the known intents.
-    return known_first(centres.weight.detach(), encoder.embed_all(rows), split)
+    return sharpen(training, split, stage, batches, restarts=config.restarts, look=look)

@@ -10,9 +10,9 @@ Labels only add to the graph and to pre-training, so DWGF also works without any
 
 Deviations and guesses:
 - Features are the masked mean; published is a mean over all places but [CLS], padding included.
-- The graph keeps the heaviest `graph_width` weights of a row, its published form is dense. 2048 hold
-  nearly all of them on CLINC and BANKING; with the 50 neighbours of StackOverflow they lose about
-  6 %, so there it is twice as many. `graph_dropped` in the history says what share is lost.
+- The graph keeps the heaviest `graph_width` weights of a row, its published form is dense. 2048 of
+  them lose about 6 % with the 50 neighbours of StackOverflow, so there it is twice as many;
+  `graph_dropped` in the history says what share is lost.
 - Targets of the self-training carry no gradient; in the published code they do, by oversight.
 - Batches are shuffled: the memory knows its rows by number.
 - What the momentum encoder reads is not known: here a view of its own, with other tokens replaced

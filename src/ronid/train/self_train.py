@@ -1,6 +1,6 @@
 """Self-training: features and centres move towards their own surest assignments (DEC, IDEC)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,41 +60,73 @@ def self_train(
         config: Settings.
         decoder: Trained too where `config.reconstruction_weight` is not 0, else left alone.
     """
-    encoder = training.encoder
-    centres = Centres(torch.zeros(split.n_intents, encoder.dim)).to(encoder.device)
-    state = StageState(encoder, {"centres": centres})
-    if config.reconstruction_weight:
-        state.heads["decoder"] = decoder
     stopper = SettledLabels(config.stop_change, 1)
     stage = Stage("self_train", rows, config.epochs, config.epoch_steps, config.lr, stopper)
-
-    def begin(_: int) -> Mapping[str, float]:
-        if "labels" not in state.tensors:
-            features = encoder.embed_all(rows)
-            generator = generator_of(features.device, training.seed, "start")
-            found = ordered_kmeans(features, split, generator=generator, n_init=config.restarts)
-            with torch.no_grad():
-                centres.weight.copy_(found.centroids)
-            renew_targets(state, rows)
-        return {}
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         cycled = cycled_batches(np.arange(len(rows)), config.batch, rng)
         for _ in range(stage.steps):
             yield (next(cycled),)
 
+    weight = config.reconstruction_weight
+    rebuilt = (decoder, weight) if weight else None
+    return sharpen(training, split, stage, batches, restarts=config.restarts, rebuilt=rebuilt)
+
+
+def sharpen(  # noqa: PLR0913 - a stage, and what goes on beside it
+    training: Training,
+    split: Split,
+    stage: Stage,
+    batches: Callable[[np.random.Generator], Iterable[tuple[IntArray]]],
+    *,
+    restarts: int,
+    rebuilt: tuple[Decoder, float] | None = None,
+    look: Callable[[Centres], Mapping[str, float]] = lambda _: {},
+) -> Tensor:
+    """Train encoder and centres towards their own sharpened assignment; return the centres.
+
+    The first centres are those of k-means; targets are renewed after every epoch.
+
+    Args:
+        training: What the stages of this fit share; its encoder is trained.
+        split: The problem; its labels only say which clusters the known intents are.
+        stage: Length and learning rate; an epoch is what lies between two renewals.
+        batches: Given an epoch's generator, yields its batches.
+        restarts: Restarts of the k-means.
+        rebuilt: A decoder that is trained too, with the weight of what it rebuilds.
+        look: Given the centres after an epoch, returns further figures of it.
+
+    Returns:
+        (k, d) centres, known intents first.
+    """
+    encoder, rows = training.encoder, stage.rows
+    centres = Centres(torch.zeros(split.n_intents, encoder.dim)).to(encoder.device)
+    state = StageState(encoder, {"centres": centres})
+    if rebuilt:
+        state.heads["decoder"] = rebuilt[0]
+
+    def begin(_: int) -> Mapping[str, float]:
+        if "labels" not in state.tensors:
+            features = encoder.embed_all(rows)
+            generator = generator_of(features.device, training.seed, "start")
+            found = ordered_kmeans(features, split, generator=generator, n_init=restarts)
+            with torch.no_grad():
+                centres.weight.copy_(found.centroids)
+            renew_targets(state, rows)
+        return {}
+
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         vectors = encoder(rows, pick)
         divergence = self_training_loss(centres(vectors), state.tensors["targets"][pick.index])
-        if not config.reconstruction_weight:
+        if not rebuilt:
             return {"loss": divergence}
-        rebuilt = rebuilding_loss(encoder, decoder, rows, pick, vectors)
-        loss = divergence + config.reconstruction_weight * rebuilt
-        return {"loss": loss, "loss_divergence": divergence, "loss_rebuilt": rebuilt}
+        error = rebuilding_loss(encoder, rebuilt[0], rows, pick, vectors)
+        loss = divergence + rebuilt[1] * error
+        return {"loss": loss, "loss_divergence": divergence, "loss_rebuilt": error}
 
     def renew(_: int) -> Mapping[str, float]:
-        return {"changed": renew_targets(state, rows)}
+        return {"changed": renew_targets(state, rows), **look(centres)}
 
     run_epochs(training, stage, state, batches, step, before_epoch=begin, after_epoch=renew)
     begin(0)  # without a single epoch, the first centres are the answer
