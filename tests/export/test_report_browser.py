@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,19 @@ def test_marks_are_drawn_and_pan_with_the_pointer(page: Page) -> None:
 def test_curves_and_prior_are_drawn(page: Page) -> None:
     assert page.locator("#curves svg path.curve").count() == 2
     assert page.locator("#prior g").count() == 5
+
+
+def test_page_says_nothing_of_a_prior_that_was_not_estimated(
+    browser: Browser, report_data: ReportData, tmp_path: Path
+) -> None:
+    path = write_report(tmp_path / "sizes.html", replace(report_data, prior=False))
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    expect(page.locator("#prior-heading")).to_have_text("Sizes found")
+    assert page.locator("#prior g").count() == 5
+    assert page.locator("#prior .tick, #rows u").count() == 0
+    assert "prior" not in page.locator("main, body").first.inner_text().lower()
+    page.close()
 
 
 def test_every_control_has_a_name(page: Page) -> None:

@@ -260,7 +260,7 @@ def _nearest_of_each(
         torch.addmm(offset, points[rows], flat.T, alpha=-2).view(-1, sets, k).argmin(dim=2)
         for rows in _slices(len(points), block_rows)
     ]
-    labels = torch.cat(nearest).T
+    labels = torch.cat(nearest).T.contiguous()
     return labels if given is None else torch.where(given >= 0, given, labels)
 
 
