@@ -9,9 +9,10 @@ An epoch of the third stage is the 100 steps between two renewals of p; it ends 
 changes less than 1 % of the assignments. A new utterance gets the centre of largest q.
 
 Differences from the published code, beside those of SAE-KM: AdamW where it has SGD (learning rate
-1e-3, momentum 0.9), with a learning rate of 1e-5, a guess: ten times as much lost what the codes
-had learnt, on development rows of BANKING; it falls to 0 over the most steps. Batches come in
-random order. Labels only say which clusters the known intents are.
+1e-3, momentum 0.9), with a learning rate of 1e-5, a guess from short runs on development rows of
+BANKING that do not agree: ten times as much lost what the codes had learnt in one, and gained three
+points of accuracy in another, of 40 epochs of reconstruction. It falls to 0 over the most steps.
+Batches come in random order. Labels only say which clusters the known intents are.
 """
 
 from dataclasses import dataclass, field
