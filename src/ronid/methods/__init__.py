@@ -267,7 +267,10 @@ def configured(asked: Asked, *, gpu: bool = False) -> MethodConfig:
     try:
         config: MethodConfig = updated(chosen, asked.changes)
     except ConfigError as error:
-        meant = [] if asked.method else [name for name in METHODS if _has(name, asked.changes)]
+        # To look at the others takes torch, which is slow to import: not for a slip of the pen.
+        strange = str(error).startswith("unknown setting") and "did you mean" not in str(error)
+        others = METHODS if strange and not asked.method else ()
+        meant = [name for name in others if _has(name, asked.changes)]
         if not meant:
             raise
         raise ConfigError(
