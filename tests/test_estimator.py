@@ -157,6 +157,7 @@ def test_clone_and_parameters(make: Any) -> None:
         "settings",
         "random_state",
         "device",
+        "exact",
     }
     model.set_params(n_intents=7, preset="paper")
     assert (model.n_intents, model.preset, copy.n_intents) == (7, "paper", 5)

@@ -3,7 +3,14 @@ from typing import Any
 
 import pytest
 
-from ronid.bench.plan import VARIANTS, make_plan, read_encoders, read_plan, read_seeds
+from ronid.bench.plan import (
+    VARIANTS,
+    make_plan,
+    read_encoders,
+    read_k_rule,
+    read_plan,
+    read_seeds,
+)
 from ronid.config import updated
 from ronid.errors import ConfigError, UsageError
 from ronid.presets import PRESETS, preset
@@ -137,3 +144,19 @@ def test_committed_configs_are_whole(path: Path, monkeypatch: pytest.MonkeyPatch
     plan = read_plan(path)
     assert plan.cells
     assert not any(folder.startswith("/") for folder in plan.encoder_paths.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [("given", ("given", 0)), ("auto", ("auto", 0)), ("auto@2", ("auto", 2)),
+     ("guess@1.5", ("guess", 1.5)), ("dpn@3", ("dpn", 3))],
+)  # fmt: skip
+def test_rules_for_the_number_of_intents(text: str, rule: tuple[str, float]) -> None:
+    assert read_k_rule(text) == rule
+    assert make_plan(SMALL | {"k_rules": [text]}).cells[0].k_rule == text
+
+
+@pytest.mark.parametrize("text", ["filter", "given@2", "dpn", "guess", "auto@", "auto@x", "dpn@-1"])
+def test_rules_that_there_are_not(text: str) -> None:
+    with pytest.raises(ConfigError, match="k_rules has '.*give given, auto"):
+        make_plan(SMALL | {"k_rules": [text]})

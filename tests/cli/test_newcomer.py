@@ -30,9 +30,9 @@ def test_missing_folder_is_called_missing(tmp_path: Path) -> None:
         RoNID.load(tmp_path / "nope")
 
 
-@pytest.mark.parametrize("count", [None, "20", 20.0])
+@pytest.mark.parametrize("count", ["20", 20.0])
 def test_number_of_intents_must_be_a_whole_number(count: object) -> None:
-    with pytest.raises(UsageError, match="how many intents|whole number"):
+    with pytest.raises(UsageError, match="whole number"):
         RoNID(n_intents=count, preset="fast").fit(["one", "two", "three"])  # type: ignore[arg-type]
 
 

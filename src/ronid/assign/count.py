@@ -109,7 +109,9 @@ def _estimate(
     bounds = [int(nearly.min()), int(nearly.max())]
     k = steepest
     if recovery is not None:
-        best = int(np.median(numbers[recovery >= recovery.max() - 1e-3]))
+        # Few known intents allow many numbers; then the nearest of those speaks.
+        allowed = numbers[recovery >= recovery.max() - 1e-3]
+        best = int(np.clip(steepest, allowed.min(), allowed.max()))
         k = round(float(np.sqrt(steepest * best)))
         bounds.append(best)
     return IntentCount(k, min(bounds), max(bounds), numbers, rise, recovery)

@@ -34,7 +34,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         confidence=table["confidence"].to_numpy(),
         given=np.array([UNLABELLED if name is None else 0 for name in given], np.int64),
         history=run.history(),
-        summary=_summary(config, facts),
+        summary=_summary(run, config, facts),
         scores=Scores(**scores) if scores else None,
         data_report=run.data_report(),
         prior=METHODS[config.method].estimates_prior,
@@ -42,7 +42,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
     return write_report(path or run.path / "report.html", data)
 
 
-def _summary(config: MethodConfig, facts: dict[str, Any]) -> dict[str, str]:
+def _summary(run: RunFolder, config: MethodConfig, facts: dict[str, Any]) -> dict[str, str]:
     """Return the settings worth reading; config.toml has them all."""
     return {
         "Method": f"{METHODS[config.method].title}, preset {config.preset}",

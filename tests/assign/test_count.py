@@ -1,0 +1,145 @@
+"""The number of intents: found where clusters are clear, within bounds where they are not."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from ronid.assign import count
+from ronid.assign.count import (
+    count_beside_known,
+    count_by_size,
+    count_by_tree,
+    pair_recovery,
+    rises,
+)
+from ronid.assign.ward import Grains, ward_tree
+
+SEEDS = st.integers(0, 999)
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def clusters(sizes: list[int], spread: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Unit vectors around as many random directions, and whose they are."""
+    generator = seeded(seed)
+    owner = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    centres = normalize(torch.randn(len(sizes), 32, generator=generator), dim=1)
+    noise = spread * torch.randn(len(owner), 32, generator=generator)
+    return normalize(centres[owner] + noise, dim=1), owner
+
+
+def some_labels(owner: Tensor, known: int, every: int = 5) -> Tensor:
+    given_rows = (torch.arange(len(owner)) % every == 0) & (owner < known)
+    return torch.where(given_rows, owner, -1)
+
+
+@pytest.mark.parametrize("k", [3, 12, 40])
+@pytest.mark.parametrize("known", [0, 2])
+def test_clear_clusters_are_counted(k: int, known: int) -> None:
+    rows, owner = clusters([30] * k, seed=k)
+    found = count_by_tree(rows, some_labels(owner, known), known, generator=seeded())
+    assert found.k == k
+    assert found.low <= k <= found.high
+
+
+def test_large_data_is_counted_over_grains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count, "GRAINS", 150)
+    rows, owner = clusters([100] * 10)
+    found = count_by_tree(rows, some_labels(owner, 6), 6, generator=seeded())
+    assert abs(found.k - 10) <= 1
+
+
+def test_small_and_large_clusters_are_both_counted() -> None:
+    rows, owner = clusters([200, 100, 60, 40, 30, 20, 15, 15], spread=0.05)
+    found = count_by_tree(rows, some_labels(owner, 4), 4, generator=seeded())
+    assert abs(found.k - 8) <= 1
+
+
+def test_equal_rows_do_not_look_like_intents_of_their_own() -> None:
+    rows, _ = clusters([10] * 6, spread=0.15)
+    copies = rows.repeat(4, 1)
+    found = count_by_tree(copies, torch.full((240,), -1), 0, generator=seeded())
+    assert found.k == 6
+
+
+def test_labels_draw_the_number_to_their_grain() -> None:
+    # Six tight groups in three pairs; the labels tell whether an intent is a pair or a group.
+    generator = seeded(1)
+    pairs = normalize(torch.randn(3, 32, generator=generator), dim=1)
+    groups = pairs.repeat_interleave(2, 0) + 0.12 * torch.randn(6, 32, generator=generator)
+    owner = torch.arange(6).repeat_interleave(40)
+    rows = normalize(groups[owner] + 0.05 * torch.randn(240, 32, generator=generator), dim=1)
+    every = torch.arange(240) % 4 == 0
+    fine = torch.where(every, owner, -1)
+    coarse = torch.where(every, owner // 2, -1)
+    few = count_by_tree(rows, coarse, 3, generator=seeded())
+    many = count_by_tree(rows, fine, 6, generator=seeded())
+    assert few.k < many.k == 6
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    n=st.integers(1, 60), k=st.integers(1, 6), seed=SEEDS,
+    known=st.integers(0, 3), most=st.one_of(st.none(), st.integers(1, 80)),
+)  # fmt: skip
+def test_bounds_hold_whatever_the_data(
+    n: int, k: int, seed: int, known: int, most: int | None
+) -> None:
+    generator = seeded(seed)
+    rows = torch.randn(n, 4, generator=generator)
+    targets = torch.randint(-1, known, (n,), generator=generator) if known else torch.full((n,), -1)
+    found = count_by_tree(rows, targets, known, at_most=most, generator=generator)
+    assert max(1, known) <= found.k
+    assert found.low <= found.k <= found.high
+    if most is not None and most >= max(2, known):
+        assert found.k <= most
+
+
+def test_alike_rows_are_one_intent() -> None:
+    found = count_by_tree(torch.ones(50, 3), torch.full((50,), -1), 0, generator=seeded())
+    assert found.k == 1
+
+
+def test_rise_is_the_slope_of_a_power_law() -> None:
+    # heights = k ** -2: the slope is 2 everywhere, once per window.
+    heights = -2 * np.log(np.arange(1, 400))
+    found = rises(heights, np.array([5, 40, 200]))
+    np.testing.assert_allclose(found, 2 * len(count.WINDOWS), rtol=1e-9)
+
+
+@settings(deadline=None)
+@given(n=st.integers(3, 25), known=st.integers(1, 4), seed=SEEDS)
+def test_recovery_is_the_f1_of_pairs_counted_one_by_one(n: int, known: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, 2)).astype(np.float32)
+    rows_per = rng.integers(1, 4, n)
+    labels = np.repeat(np.arange(n), rows_per)
+    targets = rng.integers(-1, known, len(labels))
+    tree = ward_tree(points, rows_per.astype(float))
+    found = pair_recovery(tree, Grains(points, rows_per.astype(float), labels), targets, known)
+    rows = np.flatnonzero(targets >= 0)
+    same = [(i, j) for i in rows for j in rows if i < j and targets[i] == targets[j]]
+    for join in {0, len(found) // 2, len(found) - 1}:
+        cluster = tree.cut(n - 1 - join)[labels]
+        together = [(i, j) for i in rows for j in rows if i < j and cluster[i] == cluster[j]]
+        if not same:
+            assert np.isnan(found[join])
+            continue
+        right = len(set(same) & set(together))
+        assert found[join] == pytest.approx(2 * right / (len(same) + len(together)))
+
+
+def test_clusters_of_fair_size_are_counted_as_published() -> None:
+    rows, owner = clusters([50, 50, 50, 4], spread=0.01)
+    # Four clusters of 154 rows: 38.5 on average, and the small one does not reach it.
+    assert count_by_size(rows, 4, generator=seeded()) == 3
+    assert count_by_size(rows, 4, generator=seeded(), share=0.1) == 4
+    # Known intents count whatever their size: the small one is known here.
+    small = torch.where(owner == 3, 0, -1)
+    assert count_beside_known(rows, small, 1, 4, generator=seeded()) == 4

@@ -1,0 +1,94 @@
+"""The stage that finds the number of intents, alone and inside a fit."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ronid.config import EncoderConfig
+from ronid.encode.encoder import build_encoder
+from ronid.pipeline import discover
+from ronid.train.checkpoint import Checkpoint
+from ronid.train.count import count_intents, count_on_frozen
+from ronid.train.state import Training
+from ronid.types import Corpus, DataReport
+from toys import Recipe, TinyEncoder, Toy
+
+
+def training_of(name: str, checkpoint: Checkpoint | None = None) -> Training:
+    config = EncoderConfig(name=name, trainable_layers=0)
+    encoder = build_encoder(config, torch.device("cpu"), seed=0)
+    return Training(encoder, checkpoint=checkpoint)
+
+
+def corpus_of(toy: Toy) -> Corpus:
+    report = DataReport(len(toy.texts), len(toy.texts))
+    return Corpus(toy.texts, toy.labels(), report)
+
+
+def test_a_given_number_is_left_alone(tiny: TinyEncoder, utterances: Toy) -> None:
+    training, split = training_of(tiny("bert")), utterances.split()
+    assert count_on_frozen(training, split) is split
+    assert training.history == []
+
+
+@pytest.mark.parametrize("rule", ["auto", "deep_aligned", "dpn", "usnid"])
+def test_the_number_is_found_by_every_rule(tiny: TinyEncoder, utterances: Toy, rule: Any) -> None:
+    training = training_of(tiny("bert"))
+    start = 0 if rule == "auto" else 16
+    split = replace(utterances.split(), n_intents=start, count_rule=rule)
+    found = count_on_frozen(training, split)
+    assert (found.count_rule, training.finished) == ("given", ["count"])
+    assert len(split.known) <= found.n_intents <= 40
+    row = training.history[0]
+    assert (row["stage"], row["rule"], row["k"]) == ("count", rule, found.n_intents)
+
+
+def test_a_guess_is_kept_unless_it_is_clearly_too_large(tiny: TinyEncoder, utterances: Toy) -> None:
+    split = utterances.split()
+    auto = count_on_frozen(
+        training_of(tiny("bert")), replace(split, n_intents=0, count_rule="auto")
+    )
+    for guess, kept in ((auto.n_intents, True), (200, False)):
+        asked = replace(split, n_intents=guess, count_rule="guess")
+        found = count_on_frozen(training_of(tiny("bert")), asked)
+        assert found.n_intents == (guess if kept else auto.n_intents)
+
+
+def test_a_fit_taken_up_again_finds_its_number(
+    tiny: TinyEncoder, utterances: Toy, tmp_path: Path
+) -> None:
+    split = replace(utterances.split(), n_intents=0, count_rule="auto")
+    first = training_of(tiny("bert"), Checkpoint(tmp_path / "c"))
+    found = count_on_frozen(first, split)
+    again = training_of(tiny("bert"), Checkpoint(tmp_path / "c"))
+    again.restore()
+    again.history[0]["k"] = found.n_intents + 1  # read there, not found anew
+    rows = again.encoder.prepare(split.texts)
+    assert count_intents(again, split, rows).n_intents == found.n_intents + 1
+
+
+@pytest.mark.parametrize("name", ["ronid", "kmeans"])
+def test_a_fit_without_a_number_finds_one(recipe: Recipe, utterances: Toy, name: str) -> None:
+    config: Any = recipe("fast")
+    if name != "ronid":
+        from ronid.methods import recipe as other
+
+        config = replace(other(name), encoder=config.encoder)
+    found = discover(corpus_of(utterances), None, config)
+    k = found.discovery.n_intents
+    assert 4 <= k <= 40
+    assert set(found.discovery.labels) <= set(range(k))
+    row = next(row for row in found.discovery.history if row["stage"] == "count")
+    assert row["k"] == k
+    assert len(row["numbers"]) == len(row["rise"]) == len(row["recovery"])
+    assert np.isfinite(row["rise"]).all()
+
+
+def test_the_same_seed_finds_the_same_number(recipe: Recipe, utterances: Toy) -> None:
+    config = recipe("fast")
+    labels = [discover(corpus_of(utterances), None, config, seed=3).discovery.labels for _ in "ab"]
+    assert (labels[0] == labels[1]).all()
