@@ -89,9 +89,9 @@ def count_by_tree(
         return _certain(least)
     rise = rises(np.mean([_logs(h[:length]) for h in heights], axis=0), numbers)
     recovery = None
-    if n_known and np.isfinite(recoveries).all():
-        at = np.minimum(numbers, length) - 1
-        recovery = np.mean([r[:length] for r in recoveries], axis=0)[at]
+    mean = np.mean([r[:length] for r in recoveries], axis=0)
+    if n_known and np.isfinite(mean).all():
+        recovery = mean[np.minimum(numbers, length) - 1]
     return _estimate(numbers, rise, recovery)
 
 
