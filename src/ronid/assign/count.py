@@ -18,8 +18,8 @@ from ronid.assign.kmeans import class_means, kmeans
 from ronid.assign.ward import Grains, WardTree, grains, ward_tree
 from ronid.types import IntArray
 
-GRAINS = 3000
-"""Groups of rows that the tree is built over."""
+GRAINS = 1500
+"""Groups of rows that the tree is built over; ten for every known intent where these are more."""
 
 DRAWS = 4
 """Trees, over different groups, whose curves are averaged."""
@@ -59,6 +59,7 @@ def count_by_tree(
     *,
     generator: torch.Generator,
     at_most: int | None = None,
+    draws: int = DRAWS,
 ) -> IntentCount:
     """Estimate the number of intents from nothing.
 
@@ -68,15 +69,17 @@ def count_by_tree(
         n_known: How many intents are known; there are at least so many.
         generator: Source of randomness, on the device of the features.
         at_most: Largest number that may come out.
+        draws: Trees to average over; one is enough where all rows fit into it.
     """
     n = len(embeddings)
+    m = min(n, max(GRAINS, 10 * n_known))
     least = max(1, n_known)
     if n < 4 or (at_most is not None and at_most <= least):  # noqa: PLR2004 - nothing to see
         return _certain(least if at_most is None else max(least, min(at_most, n)))
     heights, recoveries = [], []
     given = targets.cpu().numpy()
-    for _ in range(DRAWS if n > GRAINS else 1):
-        groups = grains(embeddings, min(n, GRAINS), generator=generator)
+    for _ in range(draws if n > m else 1):
+        groups = grains(embeddings, m, generator=generator)
         tree = ward_tree(groups.centres, groups.weights)
         heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
         recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])

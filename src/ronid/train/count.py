@@ -5,7 +5,13 @@ from typing import Any
 
 import torch
 
-from ronid.assign.count import IntentCount, count_beside_known, count_by_size, count_by_tree
+from ronid.assign.count import (
+    DRAWS,
+    IntentCount,
+    count_beside_known,
+    count_by_size,
+    count_by_tree,
+)
 from ronid.encode.rows import Rows
 from ronid.train.state import Training, generator_of, inputs_of
 from ronid.types import Split
@@ -27,7 +33,7 @@ def count_intents(training: Training, split: Split, rows: Rows, stage: str = "co
         training: What the stages of this fit share.
         split: The problem; where its number is given, nothing is done.
         rows: Its training rows, prepared.
-        stage: Name in the history: a number may be found twice, the first time for a rough idea.
+        stage: Name in the history: `count`, or another for a rough idea that costs less.
     """
     if split.count_rule == "given":
         return split
@@ -67,7 +73,10 @@ def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str
         return {"rule": rule, "start": start, "k": k}
     # A guess is judged by what the data say without it.
     at_most = start if rule == "auto" and start else None
-    found = count_by_tree(embeddings, targets, known, at_most=at_most, generator=generator)
+    draws = DRAWS if stage == "count" else 1
+    found = count_by_tree(
+        embeddings, targets, known, at_most=at_most, draws=draws, generator=generator
+    )
     kept = rule == "guess" and start <= CLEARLY * found.high
     return {"rule": rule, "start": start, **_evidence(found), "k": start if kept else found.k}
 
