@@ -174,6 +174,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         import pyarrow.parquet as pq
 
         from ronid.model import load_model
+        from ronid.versions import current_folder
 
         model = load_model(Path(folder), device, encoder)
         made_by = model.config.method
@@ -192,7 +193,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         )
         loaded.settings = differences(model.config, loaded._config()) or None
         loaded.model_ = model
-        table = pq.read_table(Path(folder) / "assignments.parquet")
+        table = pq.read_table(current_folder(Path(folder)) / "assignments.parquet")
         loaded.labels_ = table["index"].to_numpy()
         loaded.confidence_ = table["confidence"].to_numpy()
         loaded._publish()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copyfile
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +23,11 @@ from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.types import FloatArray, IntArray, Intent, Rule
 from ronid.version import __version__
+from ronid.versions import current_folder, link
+
+WEIGHTS = Path("encoder", "weights.safetensors")
+GROWN = Path("encoder", "intents.safetensors")
+"""Prototypes and scope of a model that was updated; its `WEIGHTS` are those before the update."""
 
 
 @dataclass(frozen=True)
@@ -141,35 +148,53 @@ class IntentModel:
         tensors = {
             n: p.detach().cpu().contiguous() for n, p in self.encoder.trained_state().items()
         }
-        tensors["prototypes"] = torch.from_numpy(self.prototypes)
-        tensors["prior"] = torch.from_numpy(self.prior)
-        scope = None
+        save_file(tensors | self._grown(), str(folder / WEIGHTS))
+        write_json(folder / "model.json", self._about())
+        write_intents(folder, self.intents)
+
+    def save_beside(self, base: Path, folder: Path) -> None:
+        """Write a model with the encoder of another folder, whose weights are linked.
+
+        Args:
+            base: Folder of a saved model with the same trained encoder.
+            folder: Where to write.
+        """
+        link(base / WEIGHTS, folder / WEIGHTS)
+        copyfile(base / "config.toml", folder / "config.toml")
+        save_file(self._grown(), str(folder / GROWN))
+        fitted = read_json(base / "model.json").get("fitted_intents") or len(read_intents(base))
+        write_json(folder / "model.json", self._about() | {"fitted_intents": fitted})
+        write_intents(folder, self.intents)
+
+    def _grown(self) -> dict[str, torch.Tensor]:
+        """Return the tensors that an update changes."""
+        tensors = {"prototypes": self.prototypes, "prior": self.prior}
         if self.scope is not None:
-            tensors["scope.vectors"] = torch.from_numpy(self.scope.vectors)
-            tensors["scope.usual"] = torch.from_numpy(self.scope.usual)
-            scope = {"scale": self.scope.scale, "threshold": self.scope.threshold}
-        save_file(tensors, str(folder / "encoder" / "weights.safetensors"))
+            tensors |= {"scope.vectors": self.scope.vectors, "scope.usual": self.scope.usual}
+        return {name: torch.from_numpy(array).contiguous() for name, array in tensors.items()}
+
+    def _about(self) -> dict[str, Any]:
+        """Return what `model.json` says."""
+        scope = self.scope
         reads_text = not isinstance(self.encoder.backbone, VectorBackbone)
-        about = {
+        return {
             "format_version": FORMAT_VERSION,
             "ronid_version": __version__,
             "seed": self.seed,
             "temperature": self.temperature,
             "rule": self.rule,
-            "scope": scope,
+            "scope": scope and {"scale": scope.scale, "threshold": scope.threshold},
             "encoder": self.encoder.name,
             "encoder_fingerprint": self.encoder.fingerprint(),
             "given_dim": None if reads_text else self.encoder.backbone.dim,
         }
-        write_json(folder / "model.json", about)
-        write_intents(folder, self.intents)
 
 
 def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -> IntentModel:
     """Load a model from its folder.
 
     Args:
-        folder: Folder written by `IntentModel.save` or by a run.
+        folder: Folder written by `IntentModel.save` or by a run; the current version of a run.
         device: Where it will run.
         encoder: Folder of the base encoder, if it has moved since.
 
@@ -177,11 +202,14 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         DataError: Not a model folder, or an unfinished run.
         RonidError: The weights cannot be read, or belong to another base encoder.
     """
+    folder = current_folder(folder)
     about = read_json(folder / "model.json")
     config = from_toml(folder / "config.toml")
     if encoder is not None:
         config = updated(config, {"encoder": {"name": encoder}})
-    tensors = _read_weights(folder / "encoder" / "weights.safetensors")
+    tensors = _read_weights(folder / WEIGHTS)
+    if (folder / GROWN).exists():
+        tensors |= _read_weights(folder / GROWN)
     prototypes, prior = tensors.pop("prototypes"), tensors.pop("prior")
     scope = None
     if about.get("scope"):  # older models have none
@@ -192,7 +220,7 @@ def load_model(folder: Path, device: str = "auto", encoder: str | None = None) -
         config.encoder,
         choose_device(device),
         seed=about["seed"],
-        n_intents=len(intents),
+        n_intents=about.get("fitted_intents") or len(intents),  # a head of logits has not grown
         given_dim=about["given_dim"],
     )
     if built.fingerprint() != about["encoder_fingerprint"]:

@@ -27,7 +27,7 @@ NEAREST = 0.75
 """Share of an intent's size that counts as an utterance's neighbours: what lies farther is at the
 border of the intent, where an error of the clusters shows."""
 
-_KEPT = 20_000
+KEPT = 20_000
 """Training utterances that are kept to compare with; more cost space and change little."""
 _ASKED = 4_000
 """Of these, how many are asked for their own neighbours."""
@@ -104,7 +104,7 @@ def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     if n < 2:
         return discovery, None
     rng = np.random.default_rng(0)
-    kept = np.sort(rng.permutation(n)[:_KEPT])
+    kept = np.sort(rng.permutation(n)[:KEPT])
     asked = np.sort(rng.permutation(len(kept))[:_ASKED])
     scale = float(np.abs(discovery.embeddings[kept]).max()) or 1.0
     vectors = (discovery.embeddings[kept] / scale).astype(np.float16)

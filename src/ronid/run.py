@@ -3,6 +3,7 @@
     run.json  config.toml  corpus.parquet  work/           while it runs
     model.json  encoder/  intents.json  assignments.parquet
     history.jsonl  metrics.json  README.md  report.html    when it is done
+    versions/                                              when it was updated, see `versions`
 
 Nothing here needs torch.
 """
@@ -28,6 +29,7 @@ from ronid.metrics import score
 from ronid.toml import to_toml
 from ronid.types import UNLABELLED, Corpus, DataReport, Discovery, FloatArray, Intent, Scores
 from ronid.version import __version__
+from ronid.versions import current_folder
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,9 @@ class RunFolder:
         run.work.mkdir()
         config = {"format_version": FORMAT_VERSION, **to_dict(job.config)}
         (path / "config.toml").write_text(to_toml(config), encoding="utf-8")
-        _write_corpus(path / "corpus.parquet", job.corpus)
+        write_corpus(path / "corpus.parquet", job.corpus)
         if job.dev is not None:
-            _write_corpus(path / "dev.parquet", job.dev)
+            write_corpus(path / "dev.parquet", job.dev)
         facts = {
             "format_version": FORMAT_VERSION,
             "ronid_version": __version__,
@@ -113,7 +115,7 @@ class RunFolder:
             "finished": False,
         }
         # Written last: a folder with run.json has all that a resume needs.
-        run._write_facts(facts)
+        run.write_facts(facts)
         return run
 
     def discard(self) -> None:
@@ -125,8 +127,8 @@ class RunFolder:
         facts = self.facts()
         dev_path = self.path / "dev.parquet"
         return Job(
-            corpus=_read_corpus(self.path / "corpus.parquet", self.data_report()),
-            dev=_read_corpus(dev_path, DataReport(0, 0)) if dev_path.exists() else None,
+            corpus=read_corpus(self.path / "corpus.parquet", self.data_report()),
+            dev=read_corpus(dev_path, DataReport(0, 0)) if dev_path.exists() else None,
             n_intents=facts["n_intents"],
             config=from_toml(self.path / "config.toml"),
             seed=facts["seed"],
@@ -160,7 +162,7 @@ class RunFolder:
         }
         if corpus.truth is not None:
             columns["truth"] = corpus.truth
-        pq.write_table(_stamped(pa.table(columns)), self.path / "assignments.parquet")
+        pq.write_table(stamped(pa.table(columns)), self.path / "assignments.parquet")
         with (self.path / "history.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in discovery.history)
 
@@ -178,12 +180,12 @@ class RunFolder:
 
     def finish(self) -> None:
         """Mark the run as done and remove what only a resume needs."""
-        self._write_facts({**self.facts(), "finished": True})
+        self.write_facts({**self.facts(), "finished": True})
         shutil.rmtree(self.work, ignore_errors=True)
         for name in ("corpus.parquet", "dev.parquet"):
             (self.path / name).unlink(missing_ok=True)
 
-    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+    def write_facts(self, facts: Mapping[str, Any]) -> None:
         """Replace `run.json` as a whole: a kill leaves the old one or the new one."""
         partial = self.path / "run.json.partial"
         write_json(partial, facts)
@@ -218,7 +220,7 @@ class RunFolder:
 
 
 def open_run(path: Path) -> RunFolder:
-    """Return the run in `path`.
+    """Return the run in `path`, in its current version.
 
     Raises:
         DataError: There is none.
@@ -226,7 +228,7 @@ def open_run(path: Path) -> RunFolder:
     if not (path / "run.json").is_file():
         reason = "has no run.json" if path.is_dir() else "does not exist"
         raise DataError(f"'{path}' is not a run: it {reason}; give the folder of `ronid fit --out`")
-    return RunFolder(path)
+    return RunFolder(current_folder(path))
 
 
 def open_finished(path: Path) -> RunFolder:
@@ -277,8 +279,8 @@ def _truth_scores(corpus: Corpus, discovery: Discovery) -> Scores | None:
     return score(truth[free], discovery.labels[free], len(discovery.known))
 
 
-def _write_corpus(path: Path, corpus: Corpus) -> None:
-    """Write a corpus as Parquet; given embeddings travel as a fixed-size list column."""
+def write_corpus(path: Path, corpus: Corpus) -> None:
+    """Write a corpus as Parquet; embeddings travel as a fixed-size list column."""
     columns: dict[str, Any] = {"text": corpus.texts, "label": pa.array(corpus.labels, pa.string())}
     if corpus.ids is not None:
         columns["id"] = corpus.ids
@@ -287,11 +289,16 @@ def _write_corpus(path: Path, corpus: Corpus) -> None:
     if corpus.embeddings is not None:
         flat = pa.array(np.ascontiguousarray(corpus.embeddings, np.float32).ravel())
         columns["embedding"] = pa.FixedSizeListArray.from_arrays(flat, corpus.embeddings.shape[1])
-    pq.write_table(_stamped(pa.table(columns)), path)
+    pq.write_table(stamped(pa.table(columns)), path)
 
 
-def _read_corpus(path: Path, report: DataReport) -> Corpus:
-    """Read what `_write_corpus` wrote."""
+def read_corpus(path: Path, report: DataReport) -> Corpus:
+    """Read what `write_corpus` wrote.
+
+    Args:
+        path: The file.
+        report: What reading the utterances once found.
+    """
     table = pq.read_table(path)
     names = table.column_names
 
@@ -313,6 +320,6 @@ def _read_corpus(path: Path, report: DataReport) -> Corpus:
     )
 
 
-def _stamped(table: pa.Table) -> pa.Table:
+def stamped(table: pa.Table) -> pa.Table:
     """Return the table with the format version in its metadata."""
     return table.replace_schema_metadata({"format_version": str(FORMAT_VERSION)})

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ronid.export.projection import NEIGHBOURS, _place, _reduce, _sample, project
+from ronid.export.projection import NEIGHBOURS, _reduce, _sample, place, project
 
 
 def blobs(count: int, groups: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +49,7 @@ def test_placing_agrees_with_a_plain_loop() -> None:
     fitted = rng.normal(size=(20, 6)).astype(np.float32)
     points = rng.normal(size=(7, 6)).astype(np.float32)
     flat = rng.normal(size=(20, 2)).astype(np.float32)
-    for point, placed in zip(points, _place(points, fitted, flat), strict=True):
+    for point, placed in zip(points, place(points, fitted, flat), strict=True):
         cosines = fitted @ point / (np.linalg.norm(fitted, axis=1) * np.linalg.norm(point))
         nearest = np.argsort(-cosines)[:NEIGHBOURS]
         weights = np.exp(cosines[nearest] * 20)
@@ -60,7 +60,7 @@ def test_placing_agrees_with_a_plain_loop() -> None:
 def test_a_point_between_two_anchors_is_placed_half_way() -> None:
     anchors = np.eye(2, dtype=np.float32)
     flat = np.array([[0, 0], [1, 3]], dtype=np.float32)
-    placed = _place(np.array([[1, 1]], dtype=np.float32), anchors, flat)
+    placed = place(np.array([[1, 1]], dtype=np.float32), anchors, flat)
     np.testing.assert_allclose(placed, [[0.5, 1.5]], atol=1e-6)
 
 

@@ -12,6 +12,7 @@ from ronid.cli.methods import methods
 from ronid.cli.name import name
 from ronid.cli.predict import predict
 from ronid.cli.report import report
+from ronid.cli.update import history, undo, update
 from ronid.version import __version__
 
 app = typer.Typer(
@@ -42,6 +43,9 @@ app.command()(demo)
 app.command()(fit)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(update)
+app.command()(undo)
+app.command()(history)
 app.command()(report)
 app.command()(name)
 app.command()(methods)

@@ -45,7 +45,7 @@ def project(
     flat = np.zeros((len(points), 2), dtype=np.float32)
     flat[fitted] = _embed(_reduce(points[fitted]), seed)
     others = np.setdiff1d(np.arange(len(points)), fitted)
-    flat[others] = _place(points[others], points[fitted], flat[fitted])
+    flat[others] = place(points[others], points[fitted], flat[fitted])
     return _fit_unit_disc(flat)
 
 
@@ -99,8 +99,14 @@ def _embed(reduced: NDArray[np.float64], seed: int) -> FloatArray:
     )
 
 
-def _place(points: FloatArray, fitted: FloatArray, flat: FloatArray) -> FloatArray:
-    """Put each point at the mean of its nearest fitted neighbours, weighted by similarity."""
+def place(points: FloatArray, fitted: FloatArray, flat: FloatArray) -> FloatArray:
+    """Put each point at the mean of its nearest fitted neighbours, weighted by similarity.
+
+    Args:
+        points: (n, d) vectors to place.
+        fitted: (m, d) vectors that have a place, at least one.
+        flat: (m, 2) their places.
+    """
     placed = np.zeros((len(points), 2), dtype=np.float32)
     anchors = _unit(fitted)
     nearest_count = min(NEIGHBOURS, len(fitted))

@@ -1,7 +1,7 @@
 """Name the new intents of a finished run anew; all files that hold names change together."""
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,8 @@ from ronid.errors import DataError
 from ronid.export.card import write_card
 from ronid.export.run_report import report_of_run
 from ronid.files import read_json, write_intents
-from ronid.name.intents import name_intents
+from ronid.name.beside import name_beside
 from ronid.name.llm import Namer, name_by_model
-from ronid.name.slug import unique
 from ronid.progress import Progress
 from ronid.run import RunFolder
 from ronid.types import Discovery, Intent
@@ -89,37 +88,22 @@ def named_anew(run: RunFolder) -> tuple[Intent, ...]:
         prototypes=_prototypes(run.path, len(before)),
         prior=np.array([intent.prior for intent in before]),
         temperature=1.0,
-        known=tuple(intent.name for intent in before if intent.known),
+        known=(),
         rule=read_json(run.path / "model.json").get("rule", "cosine"),
     )
     examples = [intent.exemplars for intent in before]
-    found = name_intents(table["text"].to_pylist(), discovery, examples)
-    return _keep_names_of_user(before, found)
-
-
-def _keep_names_of_user(
-    before: tuple[Intent, ...], found: tuple[Intent, ...]
-) -> tuple[Intent, ...]:
-    """Put back what the user called a new intent; a name made by us gives way to it."""
-    given = {intent.index: intent for intent in before if intent.named_by == "user"}
-    taken = {intent.name.lower() for intent in given.values()}
-    kept = []
-    for intent in found:
-        if intent.index in given:
-            mine = given[intent.index]
-            words = mine.description or intent.description
-            kept.append(replace(intent, name=mine.name, named_by="user", description=words))
-            continue
-        kept.append(replace(intent, name=unique(intent.name, taken)))
-        taken.add(kept[-1].name.lower())
-    return tuple(kept)
+    known = {intent.index: intent.name for intent in before if intent.known}
+    by_user = {i.index: i for i in before if i.named_by == "user" and not i.known}
+    return name_beside(table["text"].to_pylist(), discovery, known, by_user, examples)
 
 
 def _prototypes(folder: Path, k: int) -> np.ndarray:
     """Return the prototypes of a model folder."""
     from safetensors import SafetensorError, safe_open
 
-    path = folder / "encoder" / "weights.safetensors"
+    path = folder / "encoder" / "intents.safetensors"  # of a run that was updated
+    if not path.exists():
+        path = folder / "encoder" / "weights.safetensors"
     try:
         with safe_open(path, framework="numpy") as tensors:
             prototypes: np.ndarray = tensors.get_tensor("prototypes")

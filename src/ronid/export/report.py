@@ -45,6 +45,7 @@ class ReportData:
         data_report: What reading the data found, or None.
         created: Date on the page; today when None.
         prior: Whether the shares of the intents were estimated apart from their sizes.
+        updates: A heading and lines for every update, newest first.
     """
 
     title: str
@@ -60,6 +61,7 @@ class ReportData:
     data_report: DataReport | None = None
     created: date | None = None
     prior: bool = True
+    updates: Sequence[tuple[str, Sequence[str]]] = ()
 
     def __post_init__(self) -> None:
         sizes = {
@@ -141,6 +143,7 @@ def _payload(report: ReportData) -> dict[str, Any]:
         "points": _points(report),
         "charts": [asdict(chart) for chart in curves(report.history)],
         "data": _data_lines(report.data_report),
+        "updates": [[heading, list(lines)] for heading, lines in report.updates],
         "settings": [[str(key), str(value)] for key, value in report.summary.items()],
     }
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ronid.config import MethodConfig
 from ronid.export.report import ReportData, write_report
+from ronid.export.updates import update_lines
 from ronid.methods import METHODS, from_toml
 from ronid.run import RunFolder
 from ronid.types import UNLABELLED, Scores
@@ -38,6 +39,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         scores=Scores(**scores) if scores else None,
         data_report=run.data_report(),
         prior=METHODS[config.method].estimates_prior,
+        updates=[update_lines(each) for each in reversed(facts.get("updates", ()))],
     )
     return write_report(path or run.path / "report.html", data)
 

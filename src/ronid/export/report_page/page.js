@@ -36,6 +36,14 @@ if (points.text.length < report.counts.utterances) {
   byId("cap-note").textContent = `The map and the search hold ${wholeNumber.format(points.text.length)} of ${count(report.counts.utterances, "utterance")}, spread evenly over the intents.`;
 }
 
+byId("updates-section").hidden = !report.updates.length;
+byId("updates").append(
+  ...report.updates.flatMap(([heading, lines]) => [
+    element("h3", { text: heading, dir: "auto" }),
+    element("ul", {}, lines.map((text) => element("li", { text, dir: "auto" }))),
+  ]),
+);
+
 byId("data-block").hidden = !report.data.length;
 byId("data-lines").append(...report.data.map((text) => element("li", { text, dir: "auto" })));
 byId("settings-block").hidden = !report.settings.length;

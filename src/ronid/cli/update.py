@@ -1,0 +1,142 @@
+"""`ronid update`, `undo` and `history`: data that keeps coming, and the way back."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ronid.cli.console import Bars, note, print_json
+from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.options import (
+    AsJson,
+    Device,
+    EncoderFolder,
+    Encoding,
+    Format,
+    LabelColumn,
+    Quiet,
+    Run,
+    TextColumn,
+)
+
+
+def update(
+    run: Run,
+    source: Annotated[
+        str, typer.Argument(metavar="NEW", help="File of new utterances, or - for stdin.")
+    ],
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Column of identifiers.")] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Least belonging that fits an intent, from 0 (all fit) to 1."),
+    ] = None,
+    least: Annotated[
+        int | None,
+        typer.Option(help="Fewest utterances of a new intent; a third of what old ones have."),
+    ] = None,
+    encoder: EncoderFolder = None,
+    device: Device = "auto",
+    encoding: Encoding = "utf-8",
+    format: Format = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Bring new utterances into a run: keep what fits, discover new intents in the rest.
+
+    Old intents keep their names and numbers. The run before is kept: see `ronid undo`.
+    """
+    from ronid.run import open_finished
+
+    open_finished(run)  # refuses an unfinished run before anything is read
+    corpus = read_corpus(
+        source, text=text, label=label, id=id_column, encoding=encoding, format=format
+    )
+    if not quiet:
+        tell_dropped(corpus)
+    from ronid.update import update_run
+
+    done = update_run(
+        run,
+        corpus,
+        source="standard input" if source == "-" else Path(source).name,
+        threshold=threshold,
+        least=least,
+        device=device,
+        encoder=encoder,
+        progress=None if quiet else Bars(),
+        said=(lambda _: None) if quiet else note,
+    )
+    report = open_finished(run).path / "report.html"
+    if as_json:
+        print_json({"run": str(run), "report": str(report), **asdict(done)})
+        return
+    from ronid.export.updates import update_lines
+
+    heading, lines = update_lines(asdict(done))
+    for line in (heading, *(f"  {line}" for line in lines)):
+        typer.echo(line.encode("utf-8", "replace").decode("utf-8"))
+    if not quiet:
+        note(f"report: {report}")
+        note(f"the version before is back with: ronid undo {run}")
+
+
+def undo(run: Run, as_json: AsJson = False) -> None:
+    """Take the last update of a run back."""
+    from ronid.run import open_finished
+    from ronid.versions import undo as go_back
+
+    open_finished(run)
+    number = go_back(run)
+    row = _versions(run)[-1]
+    if as_json:
+        print_json({"run": str(run), **row})
+        return
+    made = "as `ronid fit` made it" if number == 0 else f"of {row['when']}"
+    counts = f"{row['utterances']:,} utterances, {row['intents']:,} intents"
+    typer.echo(f"back to version {number}, {made}: {counts}")
+
+
+def history(run: Run, as_json: AsJson = False) -> None:
+    """List the versions of a run, the current one last."""
+    from ronid.run import open_finished
+
+    open_finished(run)
+    rows = _versions(run)
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(*rows[0], box=None, pad_edge=False)
+    for column in table.columns[:2]:
+        column.no_wrap = True
+    for row in rows:
+        shown = row | {"when": row["when"][:16].replace("T", " ")}
+        table.add_row(*(escape(f"{v:,}" if isinstance(v, int) else v) for v in shown.values()))
+    Console().print(table)
+
+
+def _versions(run: Path) -> list[dict[str, Any]]:
+    """Return one mapping per version, the current one last."""
+    from ronid.run import RunFolder, open_finished
+
+    first, facts = RunFolder(run), open_finished(run).facts()
+    rows = [
+        {
+            "version": 0,
+            "when": facts["created"],
+            "source": facts["source"],
+            "rows": first.data_report().rows_kept,
+            "utterances": first.assignments().num_rows,
+            "intents": len(first.intents()),
+            "new": sum(not intent.known for intent in first.intents()),
+            "collected": 0,
+        }
+    ]
+    for each in facts.get("updates", ()):
+        rows.append({**{key: each[key] for key in rows[0]}, "new": len(each["new"])})
+    return rows

@@ -1,0 +1,177 @@
+"""Data that keeps coming: bring new utterances into a finished run.
+
+    run + new utterances -> predict -> those that fit join their intents
+                                    -> the rest is collected -> new intents among it -> new version
+
+Old intents keep index, name and prototype, bit for bit. The encoder is not trained again, which is
+what makes an update cheap. The run before stays as it is, see `ronid.versions`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from ronid.errors import UsageError
+from ronid.files import read_json
+from ronid.model import IntentModel, load_model
+from ronid.progress import Progress
+from ronid.reject import closeness
+from ronid.run import RunFolder, open_finished, read_corpus
+from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
+from ronid.update.drift import Drift, Members, find_drift
+from ronid.update.grow import Beside, Grown, grow, least_size
+from ronid.update.record import NewIntent, Update
+from ronid.update.version import COLLECTED, Arrivals, Version, opened
+from ronid.versions import current_number, next_version
+
+
+def update_run(  # noqa: PLR0913 - what comes, where to, and how
+    path: Path,
+    corpus: Corpus,
+    *,
+    source: str = "new utterances",
+    threshold: float | None = None,
+    least: int | None = None,
+    device: str = "auto",
+    encoder: str | None = None,
+    progress: Progress | None = None,
+    said: Callable[[str], None] = lambda _: None,
+) -> Update:
+    """Bring new utterances into a finished run; the outcome is its next version.
+
+    Args:
+        path: Folder of the run.
+        corpus: Utterances; labels in it are kept, those of a new name make known intents.
+        source: Where they came from.
+        threshold: Least belonging that fits, 0 (all) to 1; None for the model's own.
+        least: Fewest utterances of a new intent; None for a third of what old ones have.
+        device: Where the encoder runs.
+        encoder: Folder of the base encoder, if it has moved.
+        progress: Told what is going on.
+        said: Receives one line per step that has no progress of its own.
+
+    Raises:
+        DataError: The run is not finished.
+        UsageError: The run cannot be updated, or a number is impossible.
+    """
+    started = time.perf_counter()
+    run = open_finished(path)
+    _check(run, path, threshold, least)
+    model = load_model(path, device, encoder)
+    assert model.scope is not None  # as was checked
+    enough = model.scope.threshold if threshold is None else threshold
+    with next_version(path) as folder:
+        vectors = model.transform(corpus.texts, progress)
+        said("looking for new intents")
+        came = _with_collected(run, corpus, vectors)
+        given, model = _with_given(model, came)
+        old = Beside(
+            model.prototypes,
+            model.rule,
+            opened(model.scope, came.vectors[given >= 0]),
+            enough,
+            least or least_size(np.array([intent.size for intent in run.intents()])),
+        )
+        grown = grow(came.vectors, given, old, seed=model.seed)
+        drift = _drift(run, model, came, grown)
+        said("naming and writing")
+        version = Version(run, folder, came, grown)
+        model = version.write_model(model)
+        done = _summary(run, model, corpus, grown, drift)
+        done = replace(done, version=current_number(path) + 1, source=source)
+        done = replace(done, seconds=round(time.perf_counter() - started, 3))
+        version.write_rest(corpus.report, done)
+    return done
+
+
+def _check(run: RunFolder, path: Path, threshold: float | None, least: int | None) -> None:
+    """Refuse what cannot be done before anything is loaded."""
+    about = read_json(run.path / "model.json")
+    if about.get("given_dim") is not None:
+        raise UsageError(
+            f"run '{path}' was made from embeddings; only runs of texts can be updated"
+        )
+    if not about.get("scope"):
+        raise UsageError(
+            f"run '{path}' cannot tell what fits its intents; fit it again with this version, on "
+            "two utterances or more"
+        )
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(f"the threshold is {threshold}; give a number from 0 (all fit) to 1")
+    if least is not None and least < 2:  # noqa: PLR2004 - one utterance is no cluster
+        raise UsageError(f"the least size of a new intent is {least}; give 2 or more")
+
+
+def _with_collected(run: RunFolder, corpus: Corpus, vectors: FloatArray) -> Arrivals:
+    """Put what earlier updates collected before the new utterances; ids go on counting."""
+    waiting = Arrivals([], [], [], np.empty((0, vectors.shape[1]), np.float32))
+    if (run.path / COLLECTED).exists():
+        kept = read_corpus(run.path / COLLECTED, DataReport(0, 0))
+        assert kept.ids is not None
+        assert kept.embeddings is not None
+        waiting = Arrivals(kept.texts, kept.labels, kept.ids, kept.embeddings)
+    before = len(run.assignments()) + len(waiting.texts)
+    ids = corpus.ids or [str(before + i + 1) for i in range(len(corpus))]
+    return Arrivals(
+        waiting.texts + corpus.texts,
+        waiting.given + corpus.labels,
+        waiting.ids + ids,
+        np.concatenate([waiting.vectors, vectors]),
+    )
+
+
+def _with_given(model: IntentModel, came: Arrivals) -> tuple[IntArray, IntentModel]:
+    """Return the (n,) intents that labels give, and the model with an intent per new name."""
+    index = {intent.name: intent.index for intent in model.intents}
+    labelled = {name for name in came.given if name is not None}
+    fresh = sorted(labelled - set(index))
+    index |= {name: len(index) + i for i, name in enumerate(fresh)}
+    given = np.array([-1 if name is None else index[name] for name in came.given], np.int64)
+    means = [came.vectors[given == index[name]].mean(0) for name in fresh]
+    if model.rule == "cosine":
+        means = [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
+    made = [Intent(index[n], n, True, 0, 0.0, 0.0, 0.0, named_by="user") for n in fresh]
+    intents = tuple(
+        replace(intent, named_by="user") if intent.name in labelled else intent
+        for intent in (*model.intents, *made)
+    )
+    prototypes = np.concatenate([model.prototypes, *(mean[None] for mean in means)])
+    return given, replace(model, intents=intents, prototypes=prototypes.astype(np.float32))
+
+
+def _drift(run: RunFolder, model: IntentModel, came: Arrivals, grown: Grown) -> tuple[Drift, ...]:
+    """Compare what came to the old intents with what they had."""
+    names = [intent.name for intent in run.intents()]
+    assert model.scope is not None
+    vectors = model.scope.vectors.astype(np.float32) * model.scope.scale
+    nearest = closeness(vectors, model.prototypes[: len(names)], model.rule).argmax(1)
+    rows = np.flatnonzero(grown.fits & (grown.labels < len(names)))
+    now = Members(came.vectors[rows], grown.labels[rows])
+    return find_drift(Members(vectors, nearest), now, [came.texts[row] for row in rows], names)
+
+
+def _summary(
+    run: RunFolder, model: IntentModel, corpus: Corpus, grown: Grown, drift: tuple[Drift, ...]
+) -> Update:
+    """Count what became of the utterances."""
+    before = len(run.intents())
+    own = slice(len(grown.labels) - len(corpus), None)
+    new = model.intents[before:]
+    return Update(
+        version=0,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        source="",
+        rows=len(corpus),
+        labelled=sum(label is not None for label in corpus.labels),
+        fitted=int((grown.fits & (grown.labels < before))[own].sum()),
+        collected=int((~grown.fits).sum()),
+        new=tuple(NewIntent(i.index, i.name, i.size, i.known) for i in new),
+        drift=drift,
+        utterances=len(run.assignments()) + int(grown.fits.sum()),
+        intents=len(model.intents),
+        seconds=0.0,
+    )

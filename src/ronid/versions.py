@@ -1,0 +1,123 @@
+"""Versions of a run: every update writes a whole run folder beside the old ones.
+
+    RUN/                what `ronid fit` wrote: version 0, never touched again
+    RUN/versions/1/     a run folder of its own, complete; big files that did not change are links
+    RUN/versions/current    the number of the version that counts
+
+One small file decides, and it is replaced as a whole: a kill leaves the old version or the new one.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ronid.errors import DataError, UsageError
+
+FOLDER = "versions"
+POINTER = "current"
+
+
+def current_number(run: Path) -> int:
+    """Return the version of a run that counts, 0 where it was never updated.
+
+    Raises:
+        DataError: The pointer is damaged, or what it points to is gone.
+    """
+    pointer = run / FOLDER / POINTER
+    try:
+        number = int(pointer.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return 0
+    except ValueError:
+        raise DataError(f"'{pointer}' is damaged: it must hold the number of a version") from None
+    if number and not (version_folder(run, number) / "run.json").is_file():
+        raise DataError(f"version {number} of run '{run}' is gone; copy the whole folder anew")
+    return number
+
+
+def version_folder(run: Path, number: int) -> Path:
+    """Return where a version of a run lies; version 0 is the run's own folder."""
+    return run / FOLDER / str(number) if number else run
+
+
+def current_folder(run: Path) -> Path:
+    """Return the folder of the version that counts; any other folder is returned as it is."""
+    return version_folder(run, current_number(run))
+
+
+@contextmanager
+def next_version(run: Path) -> Iterator[Path]:
+    """Hand out an empty folder; when the block ends well, what is in it is the current version.
+
+    Args:
+        run: Folder of the run. Nothing of it changes before the block has ended.
+
+    Raises:
+        UsageError: Another process is updating the run.
+    """
+    (run / FOLDER).mkdir(exist_ok=True)
+    with _locked(run):
+        following = current_number(run) + 1
+        staged, final = run / FOLDER / "next", version_folder(run, following)
+        for leftover in (staged, final):  # of an update that was killed or undone
+            shutil.rmtree(leftover, ignore_errors=True)
+        staged.mkdir()
+        try:
+            yield staged
+            staged.replace(final)
+            _point_to(run, following)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
+
+def undo(run: Path) -> int:
+    """Go back to the version before; what it replaced is removed.
+
+    Returns:
+        The number of the version that counts now.
+
+    Raises:
+        UsageError: The run was never updated, or is being updated.
+    """
+    if not current_number(run):
+        raise UsageError(f"run '{run}' has no update to undo: it is as `ronid fit` made it")
+    with _locked(run):
+        number = current_number(run)
+        _point_to(run, number - 1)
+        shutil.rmtree(version_folder(run, number), ignore_errors=True)
+    return number - 1
+
+
+def link(source: Path, target: Path) -> None:
+    """Put a file that nobody writes to into another folder without a second copy of its bytes."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without links
+        shutil.copyfile(source, target)
+
+
+def _point_to(run: Path, number: int) -> None:
+    partial = run / FOLDER / f"{POINTER}.partial"
+    partial.write_text(f"{number}\n", encoding="utf-8")
+    partial.replace(run / FOLDER / POINTER)
+
+
+@contextmanager
+def _locked(run: Path) -> Iterator[None]:
+    """Keep other processes from changing the run; a kill frees it."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks here; the pointer is still replaced as a whole
+        yield
+        return
+    with (run / FOLDER / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"run '{run}' is being updated by another process; wait for it"
+            ) from None
+        yield

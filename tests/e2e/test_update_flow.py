@@ -1,0 +1,265 @@
+"""`ronid update`, `undo` and `history` on a run that lacks some of the intents."""
+
+import csv
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import tiny
+from safetensors.numpy import load_file
+from tiny import Row, ok, ronid
+
+LATE = ("battery", "station")
+
+
+def late_rows() -> list[Row]:
+    return [row for row in tiny.rows() if row.truth in LATE]
+
+
+def early_rows() -> list[Row]:
+    return [row for row in tiny.rows() if row.truth not in LATE]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, encoder: Path, quick: Path) -> Path:
+    """A run of three intents; tests copy it."""
+    folder = tmp_path_factory.mktemp("first")
+    corpus = tiny.write_csv(folder / "first.csv", early_rows()[::2])
+    ok(
+        "fit", corpus, "--out", folder / "run", "--intents", "3", "--encoder", encoder,
+        "--config", quick, "--device", "cpu", "--quiet",
+    )  # fmt: skip
+    return folder / "run"
+
+
+@pytest.fixture
+def run(first: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(first, tmp_path / "run"))
+
+
+def update(run: Path, rows: list[Row], *options: str) -> dict[str, Any]:
+    """Update a run with utterances and return what it says."""
+    new = tiny.write_csv(run.parent / "new.csv", rows)
+    said = ok("update", run, new, "--device", "cpu", "--json", "--quiet", *options)
+    return dict(json.loads(said))
+
+
+def folder_of(run: Path) -> Path:
+    number = (run / "versions" / "current").read_text().strip()
+    return run / "versions" / number if number != "0" else run
+
+
+def intents(folder: Path) -> list[dict[str, Any]]:
+    return list(json.loads((folder / "intents.json").read_text())["intents"])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    own = [path for path in folder.rglob("*") if path.is_file() and "versions" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in own}
+
+
+def test_new_intents_come_and_old_ones_stay_what_they_were(run: Path) -> None:
+    before = files(run)
+    done = update(run, [*late_rows(), *early_rows()[1::6]], "--least", "10")
+    assert files(run) == before
+    assert done["version"] == 1
+    assert done["rows"] == len(late_rows()) + len(early_rows()[1::6])
+    assert done["new"]
+    now, table = folder_of(run), pq.read_table(folder_of(run) / "assignments.parquet")
+    old, new = intents(run), intents(now)
+    for a, b in zip(old, new, strict=False):
+        assert (a["index"], a["name"], a["known"]) == (b["index"], b["name"], b["known"])
+        assert b["size"] >= a["size"]
+    weights = load_file(run / "encoder" / "weights.safetensors")["prototypes"]
+    grown = load_file(now / "encoder" / "intents.safetensors")["prototypes"]
+    assert grown[: len(old)].tobytes() == weights.tobytes()
+    assert len(grown) == len(new) == done["intents"]
+    shared = now / "encoder" / "weights.safetensors"
+    assert shared.samefile(run / "encoder" / "weights.safetensors")
+    assert len(table) == done["utterances"]
+    assert len(table) + done["collected"] == len(early_rows()[::2]) + done["rows"]
+    assert len(set(table["id"].to_pylist())) == len(table)
+    made = {each["name"] for each in done["new"]}
+    truth = {row.text: row.truth for row in tiny.rows()}
+    mine = zip(table["intent"].to_pylist(), table["text"].to_pylist(), strict=True)
+    late = [truth[text] in LATE for name, text in mine if name in made]
+    assert np.mean(late) > 0.7
+
+
+def test_every_other_verb_works_on_an_updated_run(run: Path, tmp_path: Path) -> None:
+    done = update(run, late_rows(), "--least", "10")
+    truth = tmp_path / "truth.csv"
+    lines = [f"{row.text},{row.truth}" for row in tiny.rows()]
+    truth.write_text("\n".join(["text,intent", *lines]))
+    assert json.loads(ok("evaluate", run, truth, "--json", "--quiet"))["rows"] == len(lines)
+    answer = json.loads(ok("predict", run, "--text", late_rows()[5].text, "--json"))
+    assert answer[0]["intent"] in [each["name"] for each in done["new"]]
+    assert answer[0]["accepted"]
+    page = Path(ok("report", run).strip())
+    assert page == folder_of(run) / "report.html"
+    assert "Version 1" in page.read_text()
+    names = [intent["name"] for intent in intents(folder_of(run)) if intent["known"]]
+    ok("name", run, "--quiet")
+    assert [i["name"] for i in intents(folder_of(run)) if i["known"]] == names
+    assert "Version 1" in page.read_text()
+    ok("evaluate", run, "--quiet")
+    refused = ronid("fit", "--resume", run)
+    assert refused.returncode == 2
+    assert "finished already" in refused.stderr
+
+
+def test_undo_goes_back_step_by_step_and_history_lists(run: Path) -> None:
+    before = files(run)
+    update(run, late_rows()[::2], "--least", "10")
+    between = files(folder_of(run))
+    update(run, late_rows()[1::2])
+    rows = json.loads(ok("history", run, "--json"))
+    assert [row["version"] for row in rows] == [0, 1, 2]
+    assert "new.csv" in ok("history", run)
+    assert "back to version 1" in ok("undo", run)
+    assert files(folder_of(run)) == between
+    back = json.loads(ok("undo", run, "--json"))
+    assert (back["version"], back["intents"]) == (0, 3)
+    assert files(run) == before
+    refused = ronid("undo", run)
+    assert refused.returncode == 2
+    assert "no update to undo" in refused.stderr
+
+
+def test_what_was_collected_waits_for_more_of_its_kind(run: Path) -> None:
+    some = update(run, late_rows()[::12], "--least", "12")
+    assert some["new"] == []
+    assert some["collected"] > 0
+    more = update(run, [row for i, row in enumerate(late_rows()) if i % 12], "--least", "12")
+    assert more["new"]
+    table = pq.read_table(folder_of(run) / "assignments.parquet")
+    texts = set(table["text"].to_pylist())
+    assert texts & {row.text for row in late_rows()[::12]}
+
+
+def test_labels_are_kept_and_new_names_become_known_intents(run: Path) -> None:
+    rows = [Row(row.text, "flat battery" if i % 2 else "", row.truth) for i, row in
+            enumerate(row for row in late_rows() if row.truth == "battery")]  # fmt: skip
+    odd = Row("please refund money now then", "unlock", "refund")
+    done = update(run, [*rows, odd])
+    assert [(new["name"], new["known"]) for new in done["new"]][0] == ("flat battery", True)
+    table = pq.read_table(folder_of(run) / "assignments.parquet").to_pylist()
+    given = {row["text"]: row["given"] for row in table}
+    found = {row["text"]: row["intent"] for row in table}
+    assert all(found[text] == label for text, label in given.items() if label)
+    assert found[odd.text] == "unlock"
+    ok("name", run, "--quiet")
+    last = intents(folder_of(run))[3]
+    assert (last["name"], last["known"]) == ("flat battery", True)
+
+
+def test_what_all_fits_makes_nothing_new(run: Path) -> None:
+    done = update(run, early_rows()[::2])
+    assert done["new"] == []
+    assert (done["fitted"], done["collected"]) == (len(early_rows()[::2]), 0)
+    assert done["intents"] == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("text,intent\n", (), "no "),
+        ("text\nhello\n", ("--threshold", "2"), "from 0 (all fit) to 1"),
+        ("text\nhello\n", ("--least", "1"), "give 2 or more"),
+    ],
+)
+def test_bad_input_is_one_line_and_changes_nothing(
+    run: Path, content: str, options: tuple[str, ...], message: str
+) -> None:
+    (run.parent / "new.csv").write_text(content)
+    done = ronid("update", run, run.parent / "new.csv", *options, "--quiet")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (run / "versions" / "current").exists()
+
+
+def test_runs_that_cannot_be_updated_are_refused(run: Path, corpus: Path) -> None:
+    about = json.loads((run / "model.json").read_text())
+    for change, message in (({"given_dim": 4}, "made from embeddings"), ({"scope": None}, "fits")):
+        (run / "model.json").write_text(json.dumps(about | change))
+        done = ronid("update", run, corpus, "--quiet")
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(facts | {"finished": False}))
+    assert "is not finished" in ronid("update", run, corpus).stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+def test_a_kill_at_any_moment_leaves_the_old_or_the_new_version(run: Path) -> None:
+    new = tiny.write_csv(run.parent / "new.csv", late_rows())
+    update(run, early_rows()[1::8])
+    old = files(folder_of(run))
+    rng, seen = random.Random(0), set()
+    command = [sys.executable, "-m", "ronid", "update", str(run), str(new), "--quiet"]
+    for attempt in range(8):
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=tiny.environment()
+        )
+        until = time.monotonic() + 60
+        while not (run / "versions" / "next").exists() and process.poll() is None:
+            assert time.monotonic() < until
+            time.sleep(0.002)
+        time.sleep(rng.random() * 0.25 * attempt)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        number = int((run / "versions" / "current").read_text())
+        seen.add(number)
+        folder = run / "versions" / str(number)
+        if number == 1:
+            assert files(folder) == old
+        else:
+            assert number == 2
+            assert len(json.loads((folder / "run.json").read_text())["updates"]) == 2
+            assert (folder / "report.html").exists()
+            ok("predict", run, "--text", "battery empty")
+            ok("undo", run)
+    assert 1 in seen
+    assert update(run, late_rows(), "--least", "10")["version"] == 2
+
+
+@pytest.mark.slow
+def test_demo_finds_the_intents_that_were_held_back(tmp_path: Path) -> None:
+    from ronid.data.demo import demo_corpus
+
+    corpus = demo_corpus()
+    late = {"gift_card_purchase", "student_discount", "ebike_battery_dead"}
+    assert corpus.truth is not None
+    rows = list(zip(corpus.texts, corpus.labels, corpus.truth, strict=True))
+    come = [truth in late or i % 12 == 0 for i, (_, _, truth) in enumerate(rows)]
+    for name, wanted in (("first", False), ("new", True)):
+        with (tmp_path / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("text", "intent"))
+            writer.writerows(
+                (t, g or "") for (t, g, _), c in zip(rows, come, strict=True) if c == wanted
+            )
+    run = tmp_path / "run"
+    fit = ("--intents", "21", "--preset", "fast", "--device", "cpu", "--quiet")
+    ok("fit", tmp_path / "first.csv", "--out", run, *fit)
+    done = json.loads(ok("update", run, tmp_path / "new.csv", "--json", "--quiet"))
+    truth = {text: name for text, _, name in rows}
+    table = pq.read_table(folder_of(run) / "assignments.parquet").to_pylist()
+    found = set()
+    for new in done["new"]:
+        members = [truth[row["text"]] for row in table if row["intent"] == new["name"]]
+        most = max(set(members), key=members.count)
+        assert members.count(most) / len(members) > 0.7
+        found.add(most)
+    assert len(found & late) >= 2
+    assert found <= late

@@ -1,0 +1,41 @@
+import numpy as np
+
+from made_run import SHOP, make_discovery
+from ronid.name.beside import name_beside
+from ronid.name.intents import name_intents
+from ronid.types import Intent
+
+
+def test_known_intents_may_stand_anywhere_and_kept_names_stay() -> None:
+    groups = list(SHOP.values())
+    texts, discovery = make_discovery(groups)
+    examples = [tuple(group[:2]) for group in groups]
+    kept = {1: Intent(1, "Lost!", False, 0, 0.0, 0.0, 0.0, named_by="user", description="mine")}
+    found = name_beside(texts, discovery, {3: "pause_it"}, kept, examples)
+    assert [intent.index for intent in found] == [0, 1, 2, 3]
+    assert [intent.known for intent in found] == [False, False, False, True]
+    assert (found[3].name, found[1].name, found[1].description) == ("pause_it", "Lost!", "mine")
+    assert [intent.size for intent in found] == [len(group) for group in groups]
+    assert [intent.exemplars for intent in found] == examples
+    assert {near.name for intent in found for near in intent.nearest} == {"pause_it"}
+    assert len({intent.name.lower() for intent in found}) == 4
+
+
+def test_with_known_intents_first_it_is_name_intents() -> None:
+    groups = list(SHOP.values())
+    texts, discovery = make_discovery(groups, ("track_order",))
+    plain = name_intents(texts, discovery)
+    again = name_beside(
+        texts, discovery, {0: "track_order"}, {}, [intent.exemplars for intent in plain]
+    )
+    assert again == plain
+
+
+def test_a_new_name_gives_way_to_one_that_is_kept() -> None:
+    groups = list(SHOP.values())
+    texts, discovery = make_discovery(groups)
+    names = [intent.name for intent in name_intents(texts, discovery)]
+    kept = {0: Intent(0, names[2], False, 0, 0.0, 0.0, 0.0)}
+    found = name_beside(texts, discovery, {}, kept, [()] * 4)
+    assert found[0].name == names[2]
+    assert len(np.unique([intent.name for intent in found])) == 4

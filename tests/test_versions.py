@@ -1,0 +1,109 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from made_run import make_run
+from ronid.errors import DataError, UsageError
+from ronid.run import open_finished
+from ronid.versions import current_folder, current_number, link, next_version, undo
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run(tmp_path / "run").path
+
+
+def add(run: Path, source: str) -> None:
+    before = source_of(run)
+    with next_version(run) as folder:
+        for file in open_finished(run).path.iterdir():
+            if file.is_file():
+                shutil.copyfile(file, folder / file.name)
+        facts = (folder / "run.json").read_text()
+        (folder / "run.json").write_text(facts.replace(before, source))
+
+
+def source_of(run: Path) -> str:
+    return str(open_finished(run).facts()["source"])
+
+
+def files(run: Path) -> dict[str, bytes]:
+    own = [path for path in run.rglob("*") if path.is_file() and "versions" not in path.parts]
+    return {str(path.relative_to(run)): path.read_bytes() for path in own}
+
+
+def test_a_run_without_versions_is_its_own_folder(run: Path) -> None:
+    assert current_number(run) == 0
+    assert current_folder(run) == run
+    assert open_finished(run).path == run
+
+
+def test_versions_follow_each_other_and_undo_goes_back_one_by_one(run: Path) -> None:
+    before = files(run)
+    add(run, "b.csv")
+    add(run, "c.csv")
+    assert (current_number(run), source_of(run)) == (2, "c.csv")
+    assert undo(run) == 1
+    assert source_of(run) == "b.csv"
+    assert not (run / "versions" / "2").exists()
+    assert undo(run) == 0
+    assert source_of(run) == "a.csv"
+    assert files(run) == before
+    with pytest.raises(UsageError, match="no update to undo"):
+        undo(run)
+
+
+def test_an_update_that_fails_changes_nothing(run: Path) -> None:
+    add(run, "b.csv")
+    with pytest.raises(FileNotFoundError), next_version(run) as folder:
+        shutil.copyfile(run / "no such file", folder / "run.json")
+    assert (current_number(run), source_of(run)) == (1, "b.csv")
+    assert not (run / "versions" / "next").exists()
+
+
+def test_leftovers_of_a_kill_are_no_version_and_go_away(run: Path) -> None:
+    add(run, "b.csv")
+    for name in ("next", "2"):  # killed while writing, and between writing and pointing
+        (run / "versions" / name).mkdir()
+        (run / "versions" / name / "rubbish").touch()
+    assert source_of(run) == "b.csv"
+    add(run, "c.csv")
+    assert source_of(run) == "c.csv"
+    assert not list(run.rglob("rubbish"))
+
+
+def test_two_updates_at_once_are_refused(run: Path) -> None:
+    pytest.importorskip("fcntl")
+    with (
+        pytest.raises(UsageError, match="updated by another process"),
+        next_version(run),
+        next_version(run),
+    ):
+        pass
+    assert current_number(run) == 0
+
+
+def test_a_damaged_pointer_and_a_lost_version_are_told(run: Path) -> None:
+    add(run, "b.csv")
+    shutil.rmtree(run / "versions" / "1")
+    with pytest.raises(DataError, match="version 1 of run .* is gone"):
+        open_finished(run)
+    (run / "versions" / "current").write_text("two")
+    with pytest.raises(DataError, match="must hold the number"):
+        open_finished(run)
+
+
+def test_link_shares_bytes_or_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("weights")
+    link(tmp_path / "a", tmp_path / "x" / "b")
+    assert (tmp_path / "x" / "b").samefile(tmp_path / "a")
+
+    def refuse(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "link", refuse)
+    link(tmp_path / "a", tmp_path / "x" / "c")
+    assert (tmp_path / "x" / "c").read_text() == "weights"
+    assert not (tmp_path / "x" / "c").samefile(tmp_path / "a")
