@@ -188,6 +188,25 @@ def judged_table() -> str:
     return "\n".join(lines)
 
 
+def update_table() -> str:
+    """Accuracy after each round, updated and fitted at once, mean over seeds, and the times."""
+    head = "| dataset | round | intents | made | ACC: updated / at once | old | new | seconds |"
+    lines = [head, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for dataset, own in by_dataset("update.jsonl"):
+        for turn in sorted({row["round"] for row in own}):
+            rows = [row for row in own if row["round"] == turn and row["seed"] < FIRST_DEV_SEED]
+            lead = [dataset, str(turn), str(rows[0]["intents"])]
+            made = f"{mean(row['made'] for row in rows):g}"
+            pairs = [
+                " / ".join(
+                    f"{mean(r[way][key] for r in rows):.1f}" for way in ("update", "at_once")
+                )
+                for key in ("acc", "old", "new", "seconds")
+            ]
+            lines.append(f"| {' | '.join([*lead, made, *pairs])} |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "core": core_table,
     "estep": estep_table,
@@ -199,6 +218,7 @@ TABLES = {
     "names-list": names_list,
     "scope": scope_table,
     "calibration": calibration_table,
+    "update": update_table,
 }
 
 

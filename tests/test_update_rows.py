@@ -1,0 +1,76 @@
+"""The stream of the update benchmark is what it says, and its stored rows hold what is claimed."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from ronid.data.splits import BenchmarkProblem
+from ronid.types import Split
+
+ROOT = Path(__file__).resolve().parent.parent
+ROWS = [
+    json.loads(line)
+    for line in (ROOT / "benchmarks/results/update.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    """The benchmark as a module, beside the one it borrows from."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        path = ROOT / "benchmarks" / "update.py"
+        spec = importlib.util.spec_from_file_location("update_benchmark", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def made_problem(k: int = 20, known: int = 15, each: int = 10) -> BenchmarkProblem:
+    truth = np.repeat(np.arange(k), each)
+    targets = np.where((truth < known) & (np.arange(len(truth)) % each == 0), truth, -1)
+    names = tuple(f"intent {i}" for i in range(k))
+    texts = [f"utterance {i}" for i in range(len(truth))]
+    split = Split(texts, targets, names[:known], k, truth=truth)
+    return BenchmarkProblem(
+        split=split, classes=names, test_texts=[], test_targets=np.empty(0, np.int64)
+    )
+
+
+def test_intents_and_utterances_arrive_as_told(bench: ModuleType) -> None:
+    problem = made_problem()
+    stream = bench.make_stream(problem, seed=3)
+    assert np.bincount(stream.arrives).tolist() == [12, 2, 2, 2, 2]
+    assert (stream.arrives[:15] == 0).sum() == 9
+    truth = problem.split.truth
+    assert truth is not None
+    assert (stream.when >= stream.arrives[truth]).all()
+    first = np.bincount(truth[stream.when == stream.arrives[truth]])
+    assert set(first[stream.arrives < 4]) == {8}
+    assert set(first[stream.arrives == 4]) == {10}
+
+
+def test_labels_of_intents_that_come_later_are_not_told(bench: ModuleType) -> None:
+    stream = bench.make_stream(made_problem(), seed=3)
+    corpus = stream.corpus(np.arange(200))
+    early = {f"intent {i}" for i in range(15) if stream.arrives[i] == 0}
+    assert set(corpus.known) == early
+
+
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: f"{row['dataset']}-{row['seed']}-{row['round']}"
+)
+def test_updates_are_near_a_whole_fit_in_a_quarter_of_its_time(row: dict) -> None:
+    assert row["part"] == "test"
+    assert row["update"]["acc"] >= row["at_once"]["acc"] - 3
+    assert row["update"]["seconds"] <= row["at_once"]["seconds"] / 4
