@@ -32,8 +32,8 @@ FEWEST = 5
 """Utterances that any intent has."""
 
 TIGHT = 0.1
-"""Share of a new intent's utterances that must lie as near to each other as old ones do. The encoder
-was trained on the old ones: few of a true new intent do, and of scattered utterances none."""
+"""Share of a new intent's utterances that must lie as near to each other as old ones do. The
+encoder was trained on the old ones: few of a true new intent do, of scattered utterances none."""
 
 _ITERATIONS = 10
 
