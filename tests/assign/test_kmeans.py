@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from torch import Tensor
 
 from ronid.assign.kmeans import (
-    _lloyd_in_turn,
+    _lloyd,
     _lloyd_together,
     class_means,
     kmeans,
@@ -175,8 +175,9 @@ def test_restarts_together_end_as_one_by_one(block_rows: int, most: int, labelle
     starts = plus_plus(points, 6, 5, generator=seeded())
     starts[1, 2:4] = 1e3  # nothing is nearest to these two
     given_labels = torch.where(torch.arange(300) % 3 == 0, torch.arange(300) % 6, -1)
-    how = (points, starts, most, 1e-3, given_labels if labelled else None, block_rows)
-    pairs = list(zip(_lloyd_together(*how), _lloyd_in_turn(*how), strict=True))
+    how = (most, 1e-3, given_labels if labelled else None, block_rows)
+    one_by_one = [_lloyd(points, start, *how) for start in starts]
+    pairs = list(zip(_lloyd_together(points, starts, *how), one_by_one, strict=True))
     assert len(pairs) == 5
     for one, other in pairs:
         assert one.labels.equal(other.labels)

@@ -9,7 +9,7 @@ of its kernels more than for their work. A CPU has nothing to wait for, and does
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -193,8 +193,10 @@ def best_of(
         The best result.
     """
     threshold = tolerance * float(points.var(dim=0, correction=0).mean())
-    lloyd = _lloyd_together if points.is_cuda and len(starts) > 1 else _lloyd_in_turn
-    runs = lloyd(points, starts, max_iterations, threshold, given, block_rows)
+    how = (max_iterations, threshold, given, block_rows)
+    runs: Iterable[KMeansResult] = (_lloyd(points, start, *how) for start in starts)
+    if points.is_cuda and len(starts) > 1:
+        runs = _lloyd_together(points, starts, *how)
     best = min(runs, key=lambda run: run.inertia)
     empty = len(starts[0]) - len(best.labels.unique())
     if empty:
@@ -204,19 +206,6 @@ def best_of(
             stacklevel=4,
         )
     return best
-
-
-def _lloyd_in_turn(
-    points: Tensor,
-    starts: Tensor,
-    max_iterations: int,
-    threshold: float,
-    given: Tensor | None,
-    block_rows: int,
-) -> Iterator[KMeansResult]:
-    """Run one start after the other."""
-    for start in starts:
-        yield _lloyd(points, start, max_iterations, threshold, given, block_rows)
 
 
 def _lloyd_together(

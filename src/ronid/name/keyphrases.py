@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ronid.name.words import NEGATIONS, PARTICLES, spans, stem, unspaced
+from ronid.name.words import NEGATIONS, PARTICLES, spans, stem, summed, unspaced
 
 Stems = tuple[str, ...]
 
@@ -85,10 +85,7 @@ def rank_phrases(groups: Sequence[Sequence[Utterance]]) -> list[list[Phrase]]:
         One list per intent, empty for an intent without words.
     """
     coverages = [_coverage(group) for group in groups]
-    totals: dict[Stems, float] = defaultdict(float)
-    for coverage in coverages:
-        for stems, share in coverage.items():
-            totals[stems] += share
+    totals = summed(coverages)
     return [_rank(group, share, totals) for group, share in zip(groups, coverages, strict=True)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ronid.name.words import clauses, is_content, stem
+from ronid.name.words import clauses, is_content, stem, summed
 
 _WORDS = {
     "people": "i you we u one",
@@ -117,10 +117,7 @@ def find_verbs(groups: Iterable[Sequence[str]]) -> list[Verbs]:
         for group in found
     ]
     shares = [_shares(group) for group in requests]
-    totals: dict[str, float] = defaultdict(float)
-    for each in shares:
-        for key, share in each.items():
-            totals[key] += share
+    totals = summed(shares)
     return [Verbs(group, share, totals) for group, share in zip(requests, shares, strict=True)]
 
 

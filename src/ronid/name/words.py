@@ -7,7 +7,12 @@ Scripts written without spaces yield their character n-grams instead of words.
 
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 # Vowel signs and accents of non-Latin scripts are marks, which \w leaves out; the ranges put
 # them back, without the Indic full stop (U+0964, U+0965).
@@ -107,6 +112,15 @@ def spans(text: str) -> list[list[str]]:
 def unspaced(word: str) -> bool:
     """Say whether a word comes from a script that does not put spaces between words."""
     return _NO_SPACES.search(word) is not None
+
+
+def summed(shares: Iterable[Mapping[Key, float]]) -> defaultdict[Key, float]:
+    """Return the sum of the shares that each key has in the intents, 0 for one in none."""
+    totals: defaultdict[Key, float] = defaultdict(float)
+    for each in shares:
+        for key, share in each.items():
+            totals[key] += share
+    return totals
 
 
 def _expand(word: str) -> str:

@@ -23,7 +23,7 @@ from ronid.reject import closeness
 from ronid.run import RunFolder, open_finished, read_corpus
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
 from ronid.update.drift import Drift, Members, find_drift
-from ronid.update.grow import Beside, Grown, grow, least_size
+from ronid.update.grow import Beside, Grown, grow, least_size, prototype_of
 from ronid.update.record import NewIntent, Update
 from ronid.update.version import COLLECTED, Arrivals, Version, opened
 from ronid.versions import current_number, next_version
@@ -131,9 +131,7 @@ def _with_given(model: IntentModel, came: Arrivals) -> tuple[IntArray, IntentMod
     fresh = sorted(labelled - set(index))
     index |= {name: len(index) + i for i, name in enumerate(fresh)}
     given = np.array([-1 if name is None else index[name] for name in came.given], np.int64)
-    means = [came.vectors[given == index[name]].mean(0) for name in fresh]
-    if model.rule == "cosine":
-        means = [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
+    means = [prototype_of(came.vectors[given == index[name]], model.rule) for name in fresh]
     made = [Intent(index[n], n, True, 0, 0.0, 0.0, 0.0, named_by="user") for n in fresh]
     intents = tuple(
         replace(intent, named_by="user") if intent.name in labelled else intent

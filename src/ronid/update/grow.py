@@ -77,8 +77,13 @@ class Beside:
 
     def mean(self, vectors: FloatArray) -> FloatArray:
         """Return the (d,) prototype of some vectors."""
-        mean = vectors.mean(0)
-        return mean / max(float(np.linalg.norm(mean)), 1e-12) if self.rule == "cosine" else mean
+        return prototype_of(vectors, self.rule)
+
+
+def prototype_of(vectors: FloatArray, rule: Rule) -> FloatArray:
+    """Return the (d,) mean of vectors, of length 1 where closeness is the cosine."""
+    mean: FloatArray = vectors.mean(0)
+    return mean / max(float(np.linalg.norm(mean)), 1e-12) if rule == "cosine" else mean
 
 
 def least_size(sizes: IntArray) -> int:
