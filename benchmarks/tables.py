@@ -30,10 +30,17 @@ def read_rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def line(*cells: str) -> str:
+    """Return one line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
 def core_table() -> str:
     """Scores on the test files, one row per dataset and method."""
-    head = "| dataset | method | NMI | ARI | ACC | known | novel | fit | of it embedding |"
-    lines = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| dataset | method | NMI | ARI | ACC | known | novel | fit | of it embedding |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     order = {"": 0, "fast": 1, "paper": 2}
     rows = read_rows("core.jsonl")
     for row in sorted(rows, key=lambda r: (list(DATASETS).index(r["dataset"]), order[r["preset"]])):
@@ -45,14 +52,16 @@ def core_table() -> str:
             times = [f"{seconds['total']:.0f} s ({place})", f"{seconds['encode']:.0f} s"]
         name = f"RoNID `{row['preset']}`" if row["preset"] else "k-means"
         figures = [f"{scores[m]:.1f}" for m in MEASURES]
-        lines.append(f"| {' | '.join([DATASETS[row['dataset']], name, *figures, *times])} |")
+        lines.append(line(DATASETS[row["dataset"]], name, *figures, *times))
     return "\n".join(lines)
 
 
 def estep_table() -> str:
     """Time and memory of the E-step, one row per size, temperature and solver."""
-    head = "| rows x intents | T | solver | device | passes | seconds | memory beyond inputs |"
-    lines = [head, "| --- | ---: | --- | --- | ---: | ---: | ---: |"]
+    lines = [
+        "| rows x intents | T | solver | device | passes | seconds | memory beyond inputs |",
+        "| --- | ---: | --- | --- | ---: | ---: | ---: |",
+    ]
     for row in read_rows("estep.jsonl"):
         size = f"{row['rows']:,} x {row['classes']}"
         lead = [size, f"{row['temperature']:g}", row["solver"], row["device"]]
@@ -61,7 +70,7 @@ def estep_table() -> str:
         else:
             memory = f"{row['memory_beyond_input_bytes'] / 2**20:,.0f} MiB"
             figures = [f"{row['iterations']:,}", f"{row['seconds']:.2f}", memory]
-        lines.append(f"| {' | '.join([*lead, *figures])} |")
+        lines.append(line(*lead, *figures))
     return "\n".join(lines)
 
 
@@ -74,23 +83,25 @@ def main_table() -> str:
 
 def speed_table() -> str:
     """Seconds of an EM epoch, ours and that of published repositories, one row per measurement."""
-    head = "| dataset | rows | encoder | device | published loop | ours | ratio | matrix products |"
-    lines = [head, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| dataset | rows | encoder | device | published loop | ours | ratio | matrix products |",
+        "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
     for row in read_rows("training_speed.jsonl"):
         lead = [DATASETS[row["dataset"]], f"{row['rows']:,}", row["encoder"], row["device"]]
         epochs = [f"{row[loop]['epoch_s']:.2f} s" for loop in ("published", "ours")]
         shares = [f"{row['ratio']:.1f}", f"{100 * row['matmul_share']:.0f}%"]
-        lines.append(f"| {' | '.join([*lead, *epochs, *shares])} |")
+        lines.append(line(*lead, *epochs, *shares))
     return "\n".join(lines)
 
 
 def names_table() -> str:
     """Mean over seeds of how often a name leads back to its true label."""
-    head = "| dataset | seeds | named by | top 1 | top 3 | pure: top 1 | pure: top 3 |"
-    lines = [head, "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
-    rows = read_rows("names.jsonl")
-    for dataset in [name for name in DATASETS if any(row["dataset"] == name for row in rows)]:
-        ours = [row for row in rows if row["dataset"] == dataset]
+    lines = [
+        "| dataset | seeds | named by | top 1 | top 3 | pure: top 1 | pure: top 3 |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for dataset, ours in by_dataset("names.jsonl"):
         seeds = ", ".join(str(seed) for seed in sorted(row["seed"] for row in ours))
         for kind, title in (("keyphrase", "strongest keyphrase"), ("name", "`ronid name`")):
             means = [
@@ -99,43 +110,49 @@ def names_table() -> str:
                 for top in ("top1", "top3")
             ]
             figures = [f"{mean:.1f}" for mean in means]
-            lines.append(f"| {' | '.join([DATASETS[dataset], seeds, title, *figures])} |")
+            lines.append(line(dataset, seeds, title, *figures))
     return "\n".join(lines)
 
 
 def names_list() -> str:
     """Every name of the stored runs beside the true label, worst first within a dataset."""
-    head = "| dataset | seed | name | true label of most | purity | rank of that label |"
-    lines = [head, "| --- | ---: | --- | --- | ---: | ---: |"]
+    lines = [
+        "| dataset | seed | name | true label of most | purity | rank of that label |",
+        "| --- | ---: | --- | --- | ---: | ---: |",
+    ]
     for row in sorted(read_rows("names.jsonl"), key=lambda r: (r["dataset"], r["seed"])):
         for each in sorted(row["names"], key=lambda e: (-e["name_rank"], e["name"])):
             lead = [DATASETS[row["dataset"]], str(row["seed"])]
             names = [f"`{each['name']}`", f"`{each['truth']}`"]
             figures = [f"{each['purity']:.2f}", str(each["name_rank"])]
-            lines.append(f"| {' | '.join([*lead, *names, *figures])} |")
+            lines.append(line(*lead, *names, *figures))
     return "\n".join(lines)
 
 
 def scope_table() -> str:
     """How well each score tells what is out of scope, mean and deviation over seeds."""
-    head = "| dataset | score | AUROC | FPR95 | F1 at 0.1 | in scope kept | ACC of these |"
-    lines = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| dataset | score | AUROC | FPR95 | F1 at 0.1 | in scope kept | ACC of these |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for dataset, rows in by_dataset("out_of_scope.jsonl"):
         for name in rows[0]["scores"]:
             judged = [row["scores"][name] for row in rows]
             figures = [over_seeds(judged, m) for m in ("auroc", "fpr95", "f1", "kept", "acc_kept")]
-            lines.append(f"| {' | '.join([dataset, name, *figures])} |")
+            lines.append(line(dataset, name, *figures))
     return "\n".join(lines)
 
 
 def calibration_table() -> str:
     """Expected calibration error before and after, mean and deviation over seeds."""
-    head = "| dataset | seeds | ACC in scope | ECE before | ECE after | temperature |"
-    lines = [head, "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| dataset | seeds | ACC in scope | ECE before | ECE after | temperature |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for dataset, rows in by_dataset("out_of_scope.jsonl"):
         figures = [over_seeds(rows, m) for m in ("acc", "ece_before", "ece_after")]
         temperature = over_seeds(rows, "temperature", digits=3)
-        lines.append(f"| {' | '.join([dataset, str(len(rows)), *figures, temperature])} |")
+        lines.append(line(dataset, str(len(rows)), *figures, temperature))
     return "\n".join(lines)
 
 
@@ -159,10 +176,10 @@ def judge_table() -> str:
     for row in rows:
         groups.setdefault((row["dataset"], row["seed"]), []).append(row)
     titles = [f"{DATASETS[name]}, {len(group)} runs" for (name, _), group in groups.items()]
-    lines = [f"| figure | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(groups)}"]
+    lines = [line("figure", *titles), line("---", *["---:"] * len(groups))]
     for figure in ("score", *rows[0]["parts"]):
         found = [_rank_correlation(group, figure) for group in groups.values()]
-        lines.append(f"| {figure} | {' | '.join(found)} |")
+        lines.append(line(figure, *found))
     return "\n".join(lines)
 
 
@@ -177,21 +194,25 @@ def _rank_correlation(rows: list[dict[str, Any]], figure: str) -> str:
 
 def judged_table() -> str:
     """What a judgement said of every run, beside the truth."""
-    head = "| dataset | run | K | test ACC | score | twins: real / said | mixtures: real / said |"
-    lines = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| dataset | run | K | test ACC | score | twins: real / said | mixtures: real / said |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     rows = [row for row in read_rows("judge.jsonl") if row["seed"] < FIRST_DEV_SEED]
     for row in sorted(rows, key=lambda r: (r["dataset"], r["seed"], -r["acc"]["test"])):
         lead = [DATASETS[row["dataset"]], row["variant"], str(row["k"])]
         figures = [f"{row['acc']['test']:.1f}", f"{row['score']:.1f}"]
         said = [f"{row[kind]['right']} / {row[kind]['said']}" for kind in ("twins", "mixtures")]
-        lines.append(f"| {' | '.join([*lead, *figures, *said])} |")
+        lines.append(line(*lead, *figures, *said))
     return "\n".join(lines)
 
 
 def update_table() -> str:
     """Accuracy after each round, updated and fitted at once, mean over seeds, and the times."""
-    head = "| dataset | round | intents | made | ACC: updated / at once | old | new | seconds |"
-    lines = [head, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| dataset | round | intents | made | ACC: updated / at once | old | new | seconds |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for dataset, own in by_dataset("update.jsonl"):
         for turn in sorted({row["round"] for row in own}):
             rows = [row for row in own if row["round"] == turn and row["seed"] < FIRST_DEV_SEED]
@@ -203,7 +224,7 @@ def update_table() -> str:
                 )
                 for key in ("acc", "old", "new", "seconds")
             ]
-            lines.append(f"| {' | '.join([*lead, made, *pairs])} |")
+            lines.append(line(*lead, made, *pairs))
     return "\n".join(lines)
 
 
