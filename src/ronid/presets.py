@@ -30,7 +30,7 @@ PRESETS: dict[str, RoNIDConfig] = {
         preset="default",
         encoder=EncoderConfig(trainable_layers=ALL_LAYERS),
         optimiser=OptimiserConfig(lr_for_size=6 * 384),  # the embedded encoder's
-        pretrain=PretrainConfig(epochs=5, cross_entropy=False),
+        pretrain=PretrainConfig(epochs=2, cross_entropy=False),
         contrast=ContrastConfig(
             epochs=20,
             neighbours=40,
