@@ -19,7 +19,7 @@ from ronid.bench.table import make_table
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DATASETS = {"clinc": "CLINC", "banking": "BANKING", "stackoverflow": "StackOverflow"}
-HARNESS = ("main-mpnet", "main-minilm", "fast", "paper")
+HARNESS = ("main-mpnet", "main-minilm", "fast", "paper", "bert")
 FIRST_DEV_SEED = 100
 """Seeds from here on chose settings; figures come from those below."""
 MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
@@ -76,9 +76,74 @@ def estep_table() -> str:
 
 def main_table() -> str:
     """Mean and deviation over seeds of every stored run of the harness, published figures below."""
-    files = [RESULTS / f"{name}.jsonl" for name in HARNESS]
-    rows = read_all([file for file in files if file.exists()])
+    rows = harness_rows(*HARNESS)
     return to_markdown(make_table(rows, by=("preset", "encoder"), measures=MEASURES, beside="own"))
+
+
+def ablation_table() -> str:
+    """What each part of RoNID brings, under both presets."""
+    rows = harness_rows("ablation-paper", "ablation-default", "ablation-size")
+    measures = ("acc", "known_acc", "novel_acc")
+    return to_markdown(make_table(rows, by=("preset", "variant"), measures=measures, beside="none"))
+
+
+def known_ratio_table() -> str:
+    """Accuracy with fewer known intents, and what was published for them."""
+    rows = harness_rows("known-ratio", "main-minilm")
+    measures = ("acc", "known_acc", "novel_acc")
+    return to_markdown(make_table(rows, by=("known_ratio",), measures=measures, beside="all"))
+
+
+def harness_rows(*names: str) -> list[dict[str, Any]]:
+    """Return the rows of those files that exist."""
+    files = [RESULTS / f"{name}.jsonl" for name in names]
+    return read_all([file for file in files if file.exists()])
+
+
+COUNT_RULES = {
+    "auto": "ours, from nothing",
+    "guess": "ours, told {start}",
+    "deep_aligned": "DeepAligned's, from {start}",
+    "dpn": "DPN's, from {start}",
+    "usnid": "USNID's, from {start}",
+}
+
+
+def count_table() -> str:
+    """How many intents were found, and what that costs against being told the number."""
+    lines = [
+        "| dataset | intents | rule | seeds | found | error | ACC | ACC if told | difference |",
+        "| --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    given = {(row["dataset"], row["seed"]): row for row in read_rows("fast.jsonl")}
+    groups: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for row in harness_rows("count"):
+        groups.setdefault((list(DATASETS).index(row["dataset"]), row["k_rule"]), []).append(row)
+    for (place, rule), rows in sorted(groups.items()):
+        lines.append(line(list(DATASETS.values())[place], *_count_cells(rule, rows, given)))
+    return "\n".join(lines)
+
+
+def _count_cells(
+    rule: str, rows: list[dict[str, Any]], given: dict[tuple[str, int], dict[str, Any]]
+) -> list[str]:
+    """Cells of the rows of one dataset and rule."""
+    told = [given[row["dataset"], row["seed"]] for row in rows]
+    true, found = told[0]["k"], [row["k"] for row in rows]
+    name, _, factor = rule.partition("@")
+    title = COUNT_RULES[name].format(start=f"{factor} times as many")
+    error = 100 * mean(abs(k - true) for k in found) / true
+    ours, theirs = ([row["scores"]["argmax"]["acc"] for row in own] for own in (rows, told))
+    accuracies = [f"{mean(values):.1f}" for values in (ours, theirs)]
+    return [
+        str(true),
+        title,
+        f"{min(row['seed'] for row in rows)}-{max(row['seed'] for row in rows)} (n={len(rows)})",
+        f"{mean(found):.0f} ({min(found)} to {max(found)})",
+        f"{error:.1f}%",
+        *accuracies,
+        f"{mean(ours) - mean(theirs):+.1f}",
+    ]
 
 
 def speed_table() -> str:
@@ -229,10 +294,13 @@ def update_table() -> str:
 
 
 TABLES = {
+    "ablation": ablation_table,
     "core": core_table,
+    "count": count_table,
     "estep": estep_table,
     "judge": judge_table,
     "judged": judged_table,
+    "known-ratio": known_ratio_table,
     "main": main_table,
     "speed": speed_table,
     "names": names_table,

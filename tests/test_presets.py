@@ -1,7 +1,9 @@
 """Recipes by name, the one that suits the machine, and what `default` leaves out."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,17 @@ def test_what_auto_says_is_one_line() -> None:
     assert "\n" not in WITHOUT_GPU
     assert "'fast'" in WITHOUT_GPU
     assert "'default'" in WITHOUT_GPU
+
+
+def test_what_auto_says_of_the_cost_is_what_the_stored_rows_say() -> None:
+    results = Path(__file__).parent.parent / "benchmarks" / "results"
+
+    def accuracy(name: str) -> float:
+        lines = (results / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        return mean(json.loads(line)["scores"]["argmax"]["acc"] for line in lines)
+
+    gap = round(accuracy("main-minilm") - accuracy("fast"))
+    assert f"{gap} points below" in WITHOUT_GPU
 
 
 def test_fast_trains_no_layer_and_default_trains_all() -> None:
