@@ -17,8 +17,8 @@ AUTO = "auto"
 """`default` where there is a GPU, else `fast`."""
 
 WITHOUT_GPU = (
-    "no GPU here, so preset 'fast': a small adapter learns on a frozen encoder; on public benchmarks "
-    "its accuracy is 3 points below that of 'default', see docs/benchmarks.md"
+    "no GPU here, so preset 'fast': a small adapter learns on a frozen encoder; on the public "
+    "benchmarks its accuracy is 3 points below that of 'default', see docs/benchmarks.md"
 )
 """What `auto` says where it chooses `fast` for want of a GPU."""
 
