@@ -7,6 +7,7 @@ import typer
 from ronid.cli import bench, data
 from ronid.cli.demo import demo
 from ronid.cli.evaluate import evaluate
+from ronid.cli.export import export
 from ronid.cli.fit import fit
 from ronid.cli.methods import methods
 from ronid.cli.name import name
@@ -48,6 +49,7 @@ app.command()(undo)
 app.command()(history)
 app.command()(report)
 app.command()(name)
+app.command()(export)
 app.command()(methods)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
