@@ -78,7 +78,7 @@ def _cleaned(name: str, rule: NameRule) -> str:
     kept = re.sub("\0+", "_", kept.strip("\0"))
     if not rule.doubled:
         kept = re.sub("([_-])[_-]+", r"\1", kept)
-    return kept.lstrip(rule.symbols).rstrip(" .")
+    return re.sub(r"^[\W_]+", "", kept).rstrip(" .")
 
 
 def _allowed(character: str, rule: NameRule) -> str:

@@ -32,7 +32,8 @@ def read(folder: Path) -> list[tuple[str, str]]:
 def write_rows(path: Path, rows: Iterable[Sequence[Any]]) -> None:
     """Write rows as CSV; line breaks inside a field are kept."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+        # Both characters end a line here, or a lone one in a field would not be quoted.
+        csv.writer(file, lineterminator="\r\n").writerows(rows)
 
 
 def read_rows(path: Path) -> list[list[str]]:
