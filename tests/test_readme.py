@@ -180,6 +180,7 @@ def test_every_shell_example_runs(desk: Path) -> None:
         "methods",
         "predict",
         "evaluate",
+        "export",
         "name",
         "report",
     }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ronid.export.batch import Batch
 
 TARGETS = "rasa, dialogflow-cx, lex, watson, clu, csv, jsonl, parquet, hf or openai-jsonl"
+SEE_AUDIT = "; audit.jsonl lists them"
 
 
 def export(
@@ -63,16 +64,18 @@ def export(
 
 def notes(batch: "Batch") -> list[str]:
     """Say what was written, what was changed and what was left out, a line each."""
+    from ronid.export.batch import counted
     from ronid.export.limits import reasons
 
-    lines = [f"{len(batch.intents):,} intents, {len(batch.lines):,} utterances", *batch.notes]
+    written = counted(len(batch.intents), "intent"), counted(len(batch.lines), "utterance")
+    lines = [", ".join(written), *batch.notes]
     if batch.left_out:
         listed = ", ".join(f"{count:,} {why}" for why, count in reasons(batch.left_out).items())
-        lines.append(f"left out, see audit.jsonl: {len(batch.left_out):,} utterances ({listed})")
+        lines.append(f"left out: {counted(len(batch.left_out), 'utterance')} ({listed}){SEE_AUDIT}")
     if batch.empty:
         lines.append(f"left out, without utterances: {', '.join(i.name for i in batch.empty)}")
     if batch.changed:
-        lines.append(f"changed, see audit.jsonl: {len(batch.changed):,} utterances")
+        lines.append(f"changed: {counted(len(batch.changed), 'utterance')}{SEE_AUDIT}")
     if batch.renamed:
-        lines.append(f"renamed, see names.csv: {len(batch.renamed):,} intents")
+        lines.append(f"renamed: {counted(len(batch.renamed), 'intent')}; names.csv lists them")
     return lines

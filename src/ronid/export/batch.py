@@ -182,13 +182,14 @@ def _notes(catalogue: Catalogue, choice: Choice, limits: Limits, written: int) -
     waiting = len(_open(catalogue))
     if waiting and not choice.open:
         notes.append(
-            f"{_count(waiting, 'new intent')} not accepted yet and left out; "
+            f"{counted(waiting, 'new intent')} not accepted yet and left out; "
             "--all exports open intents too"
         )
     if written < limits.least_in_all:
-        notes.append(f"only {_count(written, 'utterance')}: {limits.least_in_all} are needed")
+        notes.append(f"only {counted(written, 'utterance')}: {limits.least_in_all} are needed")
     return notes
 
 
-def _count(n: int, noun: str) -> str:
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where there is not one."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -20,7 +20,7 @@ _RESERVED = frozenset({"default welcome intent", "default negative intent"})
 _PRIORITY = 500_000
 """What the service calls normal."""
 _NAMES = NameRule(longest=64, symbols="_-. ", marks=True, reserved=_RESERVED)
-_LONGEST_DESCRIPTION = 140
+_LONGEST_DESCRIPTION = 1_000
 
 
 def target(options: Options) -> Target:

@@ -10,19 +10,19 @@ from ronid.export.limits import Limits
 from ronid.export.names import NameRule, legal_name
 
 ARCHIVE = "bot.zip"
-LOCALES = (
-    "ar_AE", "ca_ES", "de_DE", "de_AT", "en_US", "en_AU", "en_GB", "en_IN", "en_ZA", "es_ES",
-    "es_419", "es_US", "fi_FI", "fr_FR", "fr_CA", "hi_IN", "it_IT", "ja_JP", "ko_KR", "nl_NL",
-    "no_NO", "pl_PL", "pt_BR", "pt_PT", "sv_SE", "zh_CN", "zh_HK",
-)  # fmt: skip
-"""What Lex speaks; a language alone means the first of its locales."""
+DEFAULTS = {
+    "ar": "AE", "ca": "ES", "de": "DE", "en": "US", "es": "ES", "fi": "FI", "fr": "FR", "hi": "IN",
+    "it": "IT", "ja": "JP", "ko": "KR", "nl": "NL", "no": "NO", "pl": "PL", "pt": "BR", "sv": "SE",
+    "zh": "CN",
+}  # fmt: skip
+"""The region meant by a language alone; Lex knows locales only, and gets more of them."""
 _LARGE = ("en_AU", "en_GB", "en_US")
 """Locales that may hold more."""
 _FALLBACK = "FallbackIntent"
 _NAMES = NameRule(
     longest=100, symbols="_-", ascii=True, doubled=False, reserved=frozenset({_FALLBACK.lower()})
 )
-_LONGEST_DESCRIPTION = 200
+_LONGEST_DESCRIPTION = 2_000
 _BRACES = str.maketrans("{}", "()")
 
 
@@ -43,13 +43,13 @@ def locale_of(language: str) -> str:
     """Return the locale of a language.
 
     Raises:
-        UsageError: Lex does not know it.
+        UsageError: It is a language alone, and no region is known for it.
     """
-    wanted = language.replace("-", "_").lower()
-    for locale in LOCALES:
-        if wanted in (locale.lower(), locale.partition("_")[0]):
-            return locale
-    raise UsageError(f"Lex has no locale for --language {language}; it has {', '.join(LOCALES)}")
+    code, _, region = language.partition("-")
+    region = region or DEFAULTS.get(code.lower(), "")
+    if not region:
+        raise UsageError(f"Lex wants a region too: --language {language}-XX, such as en-GB")
+    return f"{code.lower()}_{region.upper()}"
 
 
 def write(batch: Batch, folder: Path, options: Options) -> None:
