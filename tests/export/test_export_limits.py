@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ronid.export.catalogue import Row
@@ -70,6 +70,7 @@ def test_white_space_is_no_utterance() -> None:
 
 
 @pytest.mark.parametrize("once", [None, "intent", "export"])
+@settings(deadline=None)
 @given(
     said=st.lists(
         st.tuples(
@@ -96,5 +97,6 @@ def test_nothing_is_lost_silently_and_limits_hold(once, said, most, bound) -> No
     assert sum(units(line.text) for line in trimmed.kept) <= bound
     assert len(set(by_intent)) <= 2
     assert all(by_intent.count(intent) <= most for intent in by_intent)
-    places = [everything.index(line) for line in trimmed.kept]
+    at = {id(line): place for place, line in enumerate(everything)}  # equal lines are not the same
+    places = [at[id(line)] for line in trimmed.kept]
     assert places == sorted(places)
