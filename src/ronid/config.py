@@ -128,6 +128,8 @@ class ContrastConfig:
         neighbours: Most neighbours in a list; 0 for no limit.
         neighbour_share: Length of a neighbour list, as a share of the mean intent size.
         refresh_epochs: Neighbour lists are made anew every so many epochs.
+        discount: Let the first lists discount what varies within known intents, and weigh the words
+            themselves as the labels advise; else they follow the cosine of features.
         temperature: Temperature of the contrast.
         batch: Anchors per step; each brings one of its neighbours.
         labelled_batch: Labelled rows beside them for the supervised part.
@@ -140,6 +142,7 @@ class ContrastConfig:
     neighbours: int = 0
     neighbour_share: float = 0.4
     refresh_epochs: int = 5
+    discount: bool = False
     temperature: float = 0.07
     batch: int = 256
     labelled_batch: int = 256

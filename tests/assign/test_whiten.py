@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ronid.assign.whiten import whitened
+from ronid.assign.whiten import whitened, within_whitened
 
 
 def stretched(n: int, d: int, seed: int) -> Tensor:
@@ -75,3 +75,82 @@ def test_impossible_requests_are_refused() -> None:
         whitened(torch.zeros(3, 2), 0)
     with pytest.raises(ValueError, match="NaN"):
         whitened(torch.full((3, 2), torch.nan), 1)
+
+
+def labelled_points(seed: int, per: int = 30, known: int = 4, d: int = 5) -> tuple[Tensor, Tensor]:
+    """Known intents that differ along the last axis and vary within along the first."""
+    generator = torch.Generator().manual_seed(seed)
+    targets = torch.arange(known).repeat_interleave(per)
+    points = 0.1 * torch.randn(known * per, d, generator=generator, dtype=torch.float64)
+    points[:, 0] += 3 * torch.randn(known * per, generator=generator, dtype=torch.float64)
+    points[:, -1] += targets
+    return points, targets
+
+
+def naive_within(points: Tensor, targets: Tensor, shrinkage: float) -> Tensor:
+    d = points.shape[1]
+    scatter = torch.zeros(d, d, dtype=torch.float64)
+    seen, intents = 0, 0
+    for intent in set(targets[targets >= 0].tolist()):
+        own = points[targets == intent]
+        for point in own:
+            offset = point - own.mean(dim=0)
+            scatter += torch.outer(offset, offset)
+        seen, intents = seen + len(own), intents + 1
+    covariance = scatter / (seen - intents)
+    even = shrinkage * (1 + d / (seen - intents)) * covariance.trace() / d
+    covariance = covariance + even * torch.eye(d, dtype=torch.float64)
+    # Cosines under the inverse covariance are those of whitened points.
+    centred = points - points.mean(dim=0)
+    products = centred @ torch.linalg.inv(covariance) @ centred.T
+    lengths = products.diagonal().sqrt()
+    return products / lengths[:, None] / lengths
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 999), shrinkage=st.floats(0.05, 5), hidden=st.floats(0, 0.9))
+def test_cosines_are_those_under_the_inverse_covariance(
+    seed: int, shrinkage: float, hidden: float
+) -> None:
+    points, targets = labelled_points(seed)
+    generator = torch.Generator().manual_seed(seed)
+    targets[torch.rand(len(targets), generator=generator) < hidden] = -1
+    if (targets >= 0).sum() - len(targets[targets >= 0].unique()) < 1:
+        return
+    found = within_whitened(points, targets, shrinkage)
+    torch.testing.assert_close(found @ found.T, naive_within(points, targets, shrinkage))
+
+
+def test_what_varies_within_intents_counts_for_less() -> None:
+    points, targets = labelled_points(0)
+    same = targets[:, None] == targets
+    plain = normalize(points - points.mean(dim=0), dim=1)
+    told = within_whitened(points, targets, 0.1)
+
+    def gap(unit: Tensor) -> float:
+        cosines = unit @ unit.T
+        return float(cosines[same].mean() - cosines[~same].mean())
+
+    assert gap(told) > 2 * gap(plain)
+
+
+@pytest.mark.parametrize("label", [-1, 0])
+def test_labels_that_show_no_difference_change_nothing(label: int) -> None:
+    points = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
+    targets = torch.full((6,), -1)
+    targets[2] = label  # one utterance alone does not vary
+    torch.testing.assert_close(within_whitened(points, targets), normalize(points, dim=1))
+
+
+def test_without_shrinkage_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="shrinkage is 0"):
+        within_whitened(torch.eye(3), torch.zeros(3, dtype=torch.long), 0)
+
+
+def test_golden_values_of_the_discount() -> None:
+    # Within the intent the first axis varies by 2 and the second not; shrunk by (1 + 2 / 1) * 1.
+    points = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [3.0, 4.0], [-3.0, -4.0]], dtype=torch.float64)
+    targets = torch.tensor([0, 0, -1, -1])
+    found = within_whitened(points, targets, 1.0)
+    expected = normalize(points * torch.tensor([5.0, 3.0]).double().rsqrt(), dim=1)
+    torch.testing.assert_close(found, expected)

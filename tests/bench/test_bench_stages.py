@@ -69,8 +69,9 @@ class TestRuns:
             for key in ("scores", "history", "config_hash", "split_hash", "k"):
                 assert row[key] == alone[key], (cell.variant, key)
             assert row["seconds"].keys() == alone["seconds"].keys()
-        # The variants do differ; some of the others leave the toy's figures as they are.
-        assert len({str(row["history"]) for row in shared[:8]}) == 8
+        # The variants do differ but for -Discount, which no preset does yet; some of the others
+        # leave the toy's figures as they are.
+        assert len({str(row["history"]) for row in shared[:9]}) == 8
 
     @pytest.mark.parametrize("preset", ["fast", "paper"])
     def test_frozen_layers_and_adapter_are_taken_over_as_well(

@@ -1,8 +1,10 @@
-"""Principal components of equal variance: the space in which DeepCluster looks for clusters."""
+"""Spaces in which no direction counts for more than it should when likeness is measured."""
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
+
+from ronid.assign.kmeans import class_means
 
 # Components below this share of the largest variance are rounding; whitening would blow them up.
 LEAST_VARIANCE = 1e-10
@@ -34,3 +36,42 @@ def whitened(points: Tensor, dims: int) -> Tensor:
     kept = slice(0, max(1, min(dims, spanned)))
     scale = variances[kept].clamp(min=torch.finfo(variances.dtype).tiny).rsqrt()
     return normalize(exact @ axes[:, kept] * scale, dim=1).to(points.dtype)
+
+
+@torch.no_grad()
+def within_whitened(points: Tensor, targets: Tensor, shrinkage: float = 1.0) -> Tensor:
+    """Unit vectors in which what differs among utterances of one known intent counts for less.
+
+    How people ask, politely or in a hurry, varies within every intent; what they ask about does
+    not. The labelled rows show which directions are which, and new intents profit as well. The
+    covariance within known intents is drawn towards an even one, the more the fewer labels there
+    are for so many dimensions.
+
+    Args:
+        points: (n, d).
+        targets: (n,) given classes, -1 where there is none.
+        shrinkage: Weight of the even covariance where labels are plenty; above 0.
+
+    Returns:
+        (n, d) unit vectors; those of the points themselves where labels show no difference.
+
+    Raises:
+        ValueError: `shrinkage` is not above 0.
+    """
+    if shrinkage <= 0:
+        raise ValueError(f"shrinkage is {shrinkage}; it must be above 0")
+    given = targets >= 0
+    if not given.any():
+        return normalize(points, dim=1)
+    exact, own = points.double(), targets[given]
+    offsets = exact[given] - class_means(exact[given], own, int(own.max()) + 1)[own]
+    freedom = len(offsets) - len(own.unique())
+    covariance = offsets.T @ offsets / max(1, freedom)  # (d, d)
+    even = covariance.diagonal().mean()
+    if not even > 0:
+        return normalize(points, dim=1)
+    dims = points.shape[1]
+    covariance.diagonal().add_(shrinkage * (1 + dims / freedom) * even)
+    variances, axes = torch.linalg.eigh(covariance)
+    whiten = (axes * variances.rsqrt()) @ axes.T
+    return normalize((exact - exact.mean(dim=0)) @ whiten, dim=1).to(points.dtype)

@@ -22,8 +22,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-OT": {"e_step": {"pseudo_labels": "kmeans"}},
     "-Intra": {"m_step": {"intra": False}},
     "-Inter": {"m_step": {"inter": False}},
-    # What the preset `default` adds to the paper or changes of it, one by one.
+    # What our presets add to the paper or change of it, one by one.
     "-Contrast": {"contrast": {"epochs": 0}},
+    "-Discount": {"contrast": {"discount": False}},
     "-MLM": {"pretrain": {"epochs": 0}},
     "+CE": {"pretrain": {"cross_entropy": True}},
     "-Replacement": {"contrast": {"token_replacement": 0.0}, "m_step": {"token_replacement": 0.0}},

@@ -186,6 +186,11 @@ class Encoder(nn.Module):
             out[torch.from_numpy(index).to(self.device)] = self(rows, index)
         return out
 
+    def word_means(self, rows: Rows) -> Tensor | None:
+        """Return the (n, w) mean word vectors of all rows; None where there are none."""
+        backbone = self.backbone
+        return backbone.word_means(rows) if isinstance(backbone, TransformerBackbone) else None
+
     def _inference_tokens(self, rows: Rows) -> int:
         """Tokens (or vectors) that one inference batch may hold."""
         if self.device.type == "cuda":

@@ -177,6 +177,15 @@ class TransformerBackbone(nn.Module):
             return layout.means(states)
         return masked_mean(*self._padded(rows, pick, alter))
 
+    @torch.no_grad()
+    def word_means(self, rows: Rows) -> Tensor | None:
+        """Return the (n, w) mean word vectors below the first layer; None where none were kept."""
+        if isinstance(rows, VectorRows):
+            return rows.vectors[:, self.dim :] if self.words else None
+        weight = self.model.get_input_embeddings().weight
+        starts = torch.from_numpy(rows.starts[:-1]).to(rows.ids.device)
+        return torch.nn.functional.embedding_bag(rows.ids.long(), weight, starts, mode="mean")
+
     def states(self, rows: TokenRows, pick: Pick, alter: Alter | None = None) -> Tensor:
         """Return the output of the last layer, one line per place that `alter` was shown."""
         if self.packs:

@@ -12,6 +12,7 @@ from ronid.config import ContrastConfig
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.likeness import likeness
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.state import StageState, Training
 from ronid.train.step import Picks
@@ -48,8 +49,9 @@ def contrast(  # noqa: PLR0913 - none follows from another
 
     def refresh(epoch: int) -> Mapping[str, float]:
         if epoch % config.refresh_epochs == 0 or "neighbours" not in state.tensors:
-            wanted = length or list_length(split, config)
-            listed = nearest_neighbours(encoder.embed_all(rows), wanted)
+            told = config.discount and epoch == 0  # later features have learned from the labels
+            points = likeness(encoder, rows, targets) if told else encoder.embed_all(rows)
+            listed = nearest_neighbours(points, length or list_length(split, config))
             state.put("neighbours", listed)
         return {}
 
