@@ -1,7 +1,7 @@
 """A run is a folder: what was asked, what was found, and enough in between to go on after a kill.
 
     run.json  config.toml  corpus.parquet  work/           while it runs
-    model.json  encoder/  intents.json  assignments.parquet
+    model.json  encoder/  intents.json  assignments.parquet  embeddings.safetensors
     history.jsonl  metrics.json  README.md  report.html    when it is done
     versions/                                              when it was updated, see `versions`
 
@@ -28,6 +28,7 @@ from ronid.methods import from_toml
 from ronid.metrics import score
 from ronid.toml import to_toml
 from ronid.types import UNLABELLED, Corpus, DataReport, Discovery, FloatArray, Intent, Scores
+from ronid.vectors import write_vectors
 from ronid.version import __version__
 from ronid.versions import current_folder
 
@@ -148,7 +149,7 @@ class RunFolder:
         intents: tuple[Intent, ...],
         coordinates: FloatArray,
     ) -> None:
-        """Write one row per utterance and one row per epoch."""
+        """Write one row per utterance, its vector, and one row per epoch."""
         names = [intents[i].name for i in discovery.labels]
         columns: dict[str, Any] = {
             "id": corpus.ids or [str(i + 1) for i in range(len(corpus))],
@@ -163,6 +164,7 @@ class RunFolder:
         if corpus.truth is not None:
             columns["truth"] = corpus.truth
         pq.write_table(stamped(pa.table(columns)), self.path / "assignments.parquet")
+        write_vectors(self.path, discovery.embeddings)
         with (self.path / "history.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in discovery.history)
 

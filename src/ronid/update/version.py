@@ -24,6 +24,7 @@ from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
 from ronid.update.grow import Grown
 from ronid.update.record import Update
+from ronid.vectors import read_vectors, write_vectors
 
 COLLECTED = "collected.parquet"
 """Utterances of all updates that fit nowhere yet, with their features."""
@@ -89,6 +90,9 @@ class Version:
         names = pa.array([intents[i].name for i in everything], pa.string())
         table = table.set_column(table.column_names.index("intent"), "intent", names)
         pq.write_table(stamped(table), self.folder / "assignments.parquet")
+        before = read_vectors(self.run.path, len(everything) - len(labels))
+        if before is not None:  # runs of older versions kept none
+            write_vectors(self.folder, np.concatenate([before, vectors]))
         scope = opened(model.scope, vectors)
         grown = replace(model, prototypes=prototypes, prior=prior, intents=intents, scope=scope)
         grown.save_beside(self.run.path, self.folder)
