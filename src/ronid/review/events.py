@@ -1,0 +1,416 @@
+"""What people can do in a review: one small frozen class per action, JSON both ways.
+
+An event is an action with its circumstances: who, when, the version the person saw, and a key made
+by the client, by which a retry after a lost answer is recognised.
+"""
+
+import re
+import types
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+from uuid import uuid4
+
+from ronid.errors import UsageError
+
+LONGEST_NAME = 200
+LONGEST_DESCRIPTION = 2_000
+LONGEST_WHO = 80
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_KEY = re.compile(r"[A-Za-z0-9_.-]{8,64}")
+
+
+@dataclass(frozen=True)
+class Accept:
+    """The intent is right: its utterances of now are confirmed."""
+
+    kind: ClassVar[str] = "accept"
+    intent: str
+
+
+@dataclass(frozen=True)
+class Reject:
+    """The intent is none: nothing of it is to be used."""
+
+    kind: ClassVar[str] = "reject"
+    intent: str
+
+
+@dataclass(frozen=True)
+class Reopen:
+    """The intent is neither accepted nor rejected any more."""
+
+    kind: ClassVar[str] = "reopen"
+    intent: str
+
+
+@dataclass(frozen=True)
+class Lock:
+    """Nothing about the intent may change."""
+
+    kind: ClassVar[str] = "lock"
+    intent: str
+
+
+@dataclass(frozen=True)
+class Unlock:
+    """The intent may change again."""
+
+    kind: ClassVar[str] = "unlock"
+    intent: str
+
+
+@dataclass(frozen=True)
+class Rename:
+    """The intent has another name."""
+
+    kind: ClassVar[str] = "rename"
+    intent: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Describe:
+    """The intent is about something else than was said, or nothing was said."""
+
+    kind: ClassVar[str] = "describe"
+    intent: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """These utterances are right where they are."""
+
+    kind: ClassVar[str] = "confirm"
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """These utterances belong to that intent."""
+
+    kind: ClassVar[str] = "move"
+    rows: tuple[int, ...]
+    intent: str
+
+
+@dataclass(frozen=True)
+class OutOfScope:
+    """These utterances belong to no intent."""
+
+    kind: ClassVar[str] = "out_of_scope"
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Gather:
+    """These utterances, wherever they are, make a new intent."""
+
+    kind: ClassVar[str] = "gather"
+    rows: tuple[int, ...]
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a split: the utterances that leave, and the new intent they make."""
+
+    id: str
+    name: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Parts of an intent become intents of their own; what is in no part stays."""
+
+    kind: ClassVar[str] = "split"
+    intent: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Intents become one of them."""
+
+    kind: ClassVar[str] = "merge"
+    intents: tuple[str, ...]
+    into: str
+
+
+@dataclass(frozen=True)
+class KeepApart:
+    """Two intents are not the same, whatever is suggested."""
+
+    kind: ClassVar[str] = "keep_apart"
+    intents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeepWhole:
+    """The intent is one, whatever is suggested."""
+
+    kind: ClassVar[str] = "keep_whole"
+    intent: str
+
+
+@dataclass(frozen=True)
+class Undo:
+    """The event of that number is taken back."""
+
+    kind: ClassVar[str] = "undo"
+    target: int
+
+
+@dataclass(frozen=True)
+class Redo:
+    """The event of that number, taken back before, counts again."""
+
+    kind: ClassVar[str] = "redo"
+    target: int
+
+
+@dataclass(frozen=True)
+class Return:
+    """Everything is as it was at that version."""
+
+    kind: ClassVar[str] = "return"
+    version: int
+
+
+Act = Union[  # noqa: UP007 - read by `get_args` below
+    Accept,
+    Reject,
+    Reopen,
+    Lock,
+    Unlock,
+    Rename,
+    Describe,
+    Confirm,
+    Move,
+    OutOfScope,
+    Gather,
+    Split,
+    Merge,
+    KeepApart,
+    KeepWhole,
+]
+"""What changes intents or utterances; `Undo`, `Redo` and `Return` decide which acts count."""
+
+Action = Act | Undo | Redo | Return
+ACTIONS: dict[str, type[Any]] = {each.kind: each for each in (*get_args(Act), Undo, Redo, Return)}
+
+
+@dataclass(frozen=True)
+class Event:
+    """An action and its circumstances.
+
+    Args:
+        action: What is done.
+        who: Name of the person.
+        key: Made by the client, unique; the same key again is the same event again.
+        seen: Version the person looked at.
+        at: When, ISO 8601 in UTC.
+    """
+
+    action: Action
+    who: str
+    key: str
+    seen: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An event and its number in the log; the version after it has the same number."""
+
+    seq: int
+    event: Event
+
+
+def make_event(action: Action, who: str, seen: int, key: str | None = None) -> Event:
+    """Return a checked event that happens now.
+
+    Args:
+        action: What is done.
+        who: Name of the person.
+        seen: Version the person looked at.
+        key: Key of the client; a new one when None.
+
+    Raises:
+        UsageError: Something about it is impossible, whatever the state.
+    """
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    event = Event(cleaned(action), clean_who(who), key or uuid4().hex, seen, at)
+    if not _KEY.fullmatch(event.key):
+        raise UsageError("the key of an event is 8 to 64 letters, digits, dots or dashes")
+    if seen < 0:
+        raise UsageError(f"version {seen} does not exist")
+    return event
+
+
+def new_id() -> str:
+    """Return an id for an intent that a person makes."""
+    return f"n{uuid4().hex[:12]}"
+
+
+def clean_who(who: str) -> str:
+    """Return a person's name as it is stored.
+
+    Raises:
+        UsageError: It is empty, too long, or has control characters.
+    """
+    return _text(who, "your name", LONGEST_WHO)
+
+
+def cleaned(action: Action) -> Action:
+    """Return the action with names and rows in one form.
+
+    Raises:
+        UsageError: A name is empty or too long, rows are missing or repeated, an id is malformed.
+    """
+    values: dict[str, Any] = {}
+    for field in fields(action):
+        value = getattr(action, field.name)
+        if field.name in ("intent", "into", "id"):
+            _check_id(value)
+        elif field.name == "intents":
+            values["intents"] = _ids(value)
+        elif field.name == "name":
+            values["name"] = _text(value, "the name", LONGEST_NAME)
+        elif field.name == "description":
+            values["description"] = _description(value)
+        elif field.name == "rows":
+            values["rows"] = _rows(value)
+        elif field.name == "parts":
+            values["parts"] = tuple(cleaned(part) for part in value)  # type: ignore[type-var]
+    if isinstance(action, Split):
+        _check_parts(values["parts"])
+    return type(action)(**{f.name: getattr(action, f.name) for f in fields(action)} | values)
+
+
+def _check_parts(parts: tuple[Part, ...]) -> None:
+    if not parts:
+        raise UsageError("a split needs a part that leaves")
+    rows = [row for part in parts for row in part.rows]
+    if len(set(rows)) != len(rows):
+        raise UsageError("the parts of a split share utterances")
+
+
+def _check_id(value: str) -> None:
+    if not _ID.fullmatch(value):
+        raise UsageError(f"'{value[:80]}' is not the id of an intent")
+
+
+def _ids(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        _check_id(value)
+    if len(set(values)) < 2 or len(set(values)) != len(values):
+        raise UsageError("two different intents at least are needed")
+    return tuple(values)
+
+
+def _rows(values: tuple[int, ...]) -> tuple[int, ...]:
+    found = tuple(sorted({int(value) for value in values}))
+    if not found:
+        raise UsageError("no utterance is chosen")
+    if found[0] < 0:
+        raise UsageError(f"utterance {found[0]} does not exist")
+    return found
+
+
+def _text(value: str, what: str, longest: int) -> str:
+    text = " ".join(unicodedata.normalize("NFC", value).split())
+    if not text:
+        raise UsageError(f"{what} is empty")
+    if len(text) > longest:
+        raise UsageError(f"{what} has {len(text)} characters; {longest} are allowed")
+    if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
+        raise UsageError(f"{what} has control characters")
+    return text
+
+
+def _description(value: str) -> str:
+    text = unicodedata.normalize("NFC", value).strip()
+    if len(text) > LONGEST_DESCRIPTION:
+        raise UsageError(
+            f"the description has {len(text)} characters; {LONGEST_DESCRIPTION} are allowed"
+        )
+    if any(unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text):
+        raise UsageError("the description has control characters")
+    return text
+
+
+def action_to_json(action: Action | Part) -> dict[str, Any]:
+    """Return plain values; the kind comes first."""
+    values: dict[str, Any] = {} if isinstance(action, Part) else {"kind": action.kind}
+    for field in fields(action):
+        value = getattr(action, field.name)
+        if field.name == "parts":
+            value = [action_to_json(part) for part in value]
+        values[field.name] = list(value) if isinstance(value, tuple) else value
+    return values
+
+
+def action_from_json(values: Mapping[str, Any]) -> Action:
+    """Return the action that plain values describe.
+
+    Raises:
+        UsageError: The kind is unknown, or a value is missing, of another type, or one too many.
+    """
+    kind = values.get("kind") if isinstance(values, Mapping) else None
+    if not isinstance(kind, str) or kind not in ACTIONS:
+        raise UsageError(f"'{str(kind)[:80]}' is no action; there are {', '.join(ACTIONS)}")
+    action: Action = _made(ACTIONS[kind], {k: v for k, v in values.items() if k != "kind"}, kind)
+    return action
+
+
+def _made(of: type[Any], values: Mapping[str, Any], kind: str) -> Any:
+    hints = {k: v for k, v in get_type_hints(of).items() if get_origin(v) is not ClassVar}
+    if set(values) != set(hints):
+        wrong = ", ".join(sorted(set(values) ^ set(hints)))
+        raise UsageError(f"action '{kind}' has missing or unknown values: {wrong[:200]}")
+    return of(**{name: _typed(values[name], hint, kind) for name, hint in hints.items()})
+
+
+def _typed(value: Any, hint: Any, kind: str) -> Any:
+    if isinstance(hint, types.GenericAlias) and isinstance(value, list | tuple):
+        return tuple(_typed(item, get_args(hint)[0], kind) for item in value)
+    if hint is Part and isinstance(value, Mapping):
+        return _made(Part, value, kind)
+    if hint in (int, str) and type(value) is hint:
+        return value
+    raise UsageError(f"action '{kind}' has a value of the wrong type: {str(value)[:80]}")
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """Return plain values."""
+    return {
+        "who": event.who,
+        "at": event.at,
+        "key": event.key,
+        "seen": event.seen,
+        "action": action_to_json(event.action),
+    }
+
+
+def event_from_json(values: Mapping[str, Any]) -> Event:
+    """Return the event that plain values describe.
+
+    Raises:
+        UsageError: It is not one.
+    """
+    try:
+        return Event(
+            action_from_json(values["action"]),
+            str(values["who"]),
+            str(values["key"]),
+            int(values["seen"]),
+            str(values["at"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"this is no event: {error}") from None
