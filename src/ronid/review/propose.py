@@ -1,0 +1,161 @@
+"""Proposals that are shown before they happen: the parts of a split, and names."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ronid.errors import UsageError
+from ronid.review.base import Base
+from ronid.review.problems import NotApplicable
+from ronid.review.quiet import one_thread
+from ronid.review.state import State
+
+MOST_PARTS = 8
+_AS_CLEAR = 0.03
+"""Silhouette that one part more must gain."""
+_NAMED_BY = 400
+"""Utterances of a part, or of everything else, that a name is made from."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProposedPart:
+    """A part of an intent.
+
+    Args:
+        name: What it could be called; the first part keeps the name of the intent.
+        rows: (m,) its utterances, the most central first.
+    """
+
+    name: str
+    rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ProposedSplit:
+    """How an intent could be split.
+
+    Args:
+        intent: Its id.
+        parts: Its parts, the largest, which stays, first.
+        clear: How clearly the parts lie apart: their mean silhouette, in -1..1.
+    """
+
+    intent: str
+    parts: tuple[ProposedPart, ...]
+    clear: float
+
+
+def propose_split(base: Base, state: State, id: str, parts: int | None = None) -> ProposedSplit:
+    """Find parts of an intent that lie apart.
+
+    Args:
+        base: The run.
+        state: The state.
+        id: The intent.
+        parts: How many; None for what lies apart most clearly.
+
+    Raises:
+        NotApplicable: It has too few utterances, or the run keeps no vectors.
+        UsageError: The number is impossible.
+    """
+    if id not in state.intents:
+        raise NotApplicable("this intent does not exist, or does not any more")
+    rows, name = state.rows(id), state.intents[id].name
+    if base.unit is None:
+        raise NotApplicable("this run keeps no vectors, so parts cannot be found; pick utterances")
+    if parts is not None and not 2 <= parts <= MOST_PARTS:
+        raise UsageError(f"{parts} parts are not possible; give 2 to {MOST_PARTS}")
+    if len(rows) < max(4, parts or 0):
+        raise NotApplicable(f"'{name}' has {len(rows)} utterances, too few to find parts in")
+    points = np.ascontiguousarray(base.unit[rows])
+    with one_thread():
+        labels, clear = _parts(points, parts) if parts else _clearest(points)
+    found = [rows[labels == part] for part in np.unique(labels)]
+    found.sort(key=len, reverse=True)
+    ordered = [_central(base, part) for part in found]
+    names = _names(base, state, ordered)
+    named = [name, *names[1:]]
+    return ProposedSplit(
+        id, tuple(ProposedPart(n, r) for n, r in zip(named, ordered, strict=True)), clear
+    )
+
+
+def _clearest(points: np.ndarray) -> tuple[NDArray[np.int64], float]:
+    """Return the fewest parts that are about as clear as any, none of them tiny."""
+    least = max(2, len(points) // 20)
+    tried = [_parts(points, k) for k in range(2, min(5, len(points) // 2) + 1)]
+    whole = [found for found in tried if np.bincount(found[0]).min() >= least] or tried[:1]
+    best = max(clear for _, clear in whole)
+    return next(found for found in whole if found[1] >= best - _AS_CLEAR)
+
+
+def _parts(points: np.ndarray, k: int) -> tuple[NDArray[np.int64], float]:
+    """Return the cluster of every point, and how clearly the clusters lie apart."""
+    import torch
+
+    from ronid.assign.kmeans import kmeans
+    from ronid.assign.silhouette import silhouette
+
+    tensor = torch.from_numpy(points)
+    found = kmeans(tensor, k, generator=torch.Generator().manual_seed(k), n_init=4)
+    generator = torch.Generator().manual_seed(0)
+    return found.labels.numpy(), float(silhouette(tensor, found.labels, generator=generator))
+
+
+def _central(base: Base, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return rows, those nearest to their mean first."""
+    assert base.unit is not None
+    points = base.unit[rows]
+    return rows[np.argsort(-(points @ points.mean(axis=0)), kind="stable")]
+
+
+def _names(base: Base, state: State, parts: list[NDArray[np.int64]]) -> list[str]:
+    """Return a name for every part that no intent has, from what tells them apart."""
+    from ronid.name import name_intents
+    from ronid.name.slug import unique
+    from ronid.types import Discovery
+
+    shown = [part[:_NAMED_BY] for part in parts]
+    rows = np.concatenate(shown)
+    labels = np.repeat(np.arange(len(shown)), [len(part) for part in shown])
+    assert base.vectors is not None
+    vectors = base.vectors[rows]
+    prototypes = np.stack([vectors[labels == part].mean(axis=0) for part in range(len(shown))])
+    discovery = Discovery(
+        labels=labels,
+        confidence=np.ones(len(rows), np.float32),
+        embeddings=vectors,
+        prototypes=prototypes,
+        prior=np.full(len(shown), 1 / len(shown)),
+        temperature=1.0,
+        known=(),
+    )
+    taken = {intent.name.lower() for intent in state.intents.values()}
+    names = []
+    for intent in name_intents([base.texts[row] for row in rows], discovery):
+        name = unique(intent.name, taken)
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def propose_name(base: Base, state: State, rows: NDArray[np.int64]) -> str:
+    """Return a name for some utterances that tells them from the rest, and that no intent has.
+
+    Args:
+        base: The run.
+        state: The state.
+        rows: The utterances.
+
+    Raises:
+        NotApplicable: There are none, or the run keeps no vectors.
+    """
+    if base.unit is None or not len(rows):
+        raise NotApplicable("a name can only be made of utterances that the run keeps vectors of")
+    rest = np.setdiff1d(np.arange(len(base)), rows)
+    beside = np.random.default_rng(0).permutation(rest)[: 5 * _NAMED_BY]
+    groups = [_central(base, rows)]
+    if len(beside):
+        groups.append(beside)
+    return _names(base, state, groups)[0]
