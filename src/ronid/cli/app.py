@@ -13,6 +13,7 @@ from ronid.cli.methods import methods
 from ronid.cli.name import name
 from ronid.cli.predict import predict
 from ronid.cli.report import report
+from ronid.cli.review import review
 from ronid.cli.update import history, undo, update
 from ronid.version import __version__
 
@@ -48,6 +49,7 @@ app.command()(update)
 app.command()(undo)
 app.command()(history)
 app.command()(report)
+app.command()(review)
 app.command()(name)
 app.command()(export)
 app.command()(methods)

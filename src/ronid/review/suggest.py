@@ -127,8 +127,8 @@ def _compare(base: Base, state: State, centres: np.ndarray) -> list[Suggestion]:
             "merge",
             tuple(live[i].id for i in twins.intents),
             twins.chance,
-            f"{_percent(twins.chance)} chance that they are one intent: of the links between "
-            f"neighbours {_percent(min(twins.gap.mixing, 1))} of what chance gives cross over",
+            f"{_percent(twins.chance)} chance that they are one intent: nearest neighbours cross "
+            f"between them {_percent(min(twins.gap.mixing, 1))} as often as inside one",
             twins.pairs,
         )
         for twins in found.twins

@@ -1,0 +1,104 @@
+"""The studio put together: pages, API and guard in one application, and a server for it."""
+
+import logging
+from collections.abc import Callable
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+
+from ronid.errors import MissingExtraError, UsageError
+from ronid.studio.api import make_api, problem
+from ronid.studio.enter import make_door
+from ronid.studio.guard import App, Guard, is_loopback
+from ronid.studio.room import Room
+from ronid.studio.session import Door
+
+
+def make_app(room: Room, door: Door, acted: Callable[[], None] = lambda: None) -> FastAPI:
+    """Return the application without its pages and its guard.
+
+    Args:
+        room: The review.
+        door: What it takes to come in.
+        acted: Told after every action.
+    """
+    app = FastAPI(title="ronid studio", docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(make_door(door, room.title))
+    app.include_router(make_api(room, acted))
+
+    @app.exception_handler(UsageError)
+    def cannot(request: Request, error: UsageError) -> JSONResponse:
+        return problem(error)
+
+    return app
+
+
+def make_studio(room: Room, door: Door, *, local: bool) -> App:
+    """Return the whole studio, guarded; one per process, as NiceGUI keeps its own state.
+
+    Args:
+        room: The review.
+        door: What it takes to come in.
+        local: Whether it listens on loopback only.
+    """
+    from ronid.studio.pages import add_pages
+
+    told: list[Callable[[], None]] = []
+
+    def acted() -> None:
+        for tell in told:
+            tell()
+
+    app = make_app(room, door, acted)
+    told.append(add_pages(app, room))
+    return Guard(app, door, local=local)  # type: ignore[arg-type]
+
+
+def check_address(host: str, password: str | None) -> None:
+    """Refuse to let others in without a password.
+
+    Raises:
+        UsageError: The address can be reached from elsewhere, and there is no password.
+    """
+    if not is_loopback(host) and not password:
+        raise UsageError(
+            f"address '{host}' can be reached by others; set a password with RONID_PASSWORD or "
+            "--password, or leave --host out"
+        )
+    if password is not None and len(password) < 8:  # noqa: PLR2004 - shorter ones are guessed
+        raise UsageError("the password is too short; give 8 characters or more")
+
+
+def serve(room: Room, door: Door, host: str, port: int) -> None:
+    """Answer until the process is interrupted.
+
+    Args:
+        room: The review; it is opened and closed.
+        door: What it takes to come in.
+        host: Address to listen on.
+        port: Port to listen on.
+
+    Raises:
+        MissingExtraError: NiceGUI or uvicorn is not installed.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("uvicorn", "studio") from None
+    check_address(host, door.password)
+    logging.getLogger("nicegui").setLevel(logging.ERROR)
+    studio = make_studio(room, door, local=is_loopback(host))
+    room.open()
+    try:
+        uvicorn.run(
+            studio,  # type: ignore[arg-type]
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,  # paths hold what people search for
+            ws_max_size=2**20,
+            timeout_graceful_shutdown=2,
+            server_header=False,
+        )
+    finally:
+        room.close()
