@@ -150,6 +150,8 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                if read > self.most:  # whoever read it may have answered in its own way
+                    message = {**message, "status": 413}
                 message = {**message, "headers": [*message.get("headers", []), *_HEADERS]}
             await send(message)
 
