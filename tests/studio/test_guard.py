@@ -103,7 +103,7 @@ def test_cookies_are_signed_end_and_cannot_be_read_by_scripts(room: Room) -> Non
     value = door.issue("Ann")
     body, signature = value.split(".")
     assert door.who(value) == "Ann"
-    assert door.who(f"{body}.{signature[:-1]}0") is None
+    assert door.who(f"{body}.{signature[::-1]}") is None
     assert door.who(f"x{body}.{signature}") is None
     assert Door("a" * 24, "another").who(value) is None
     assert Door("b" * 24, "correct horse").who(value) is None

@@ -8,12 +8,9 @@ from numpy.typing import NDArray
 from ronid.errors import UsageError
 from ronid.review.base import Base
 from ronid.review.problems import NotApplicable
-from ronid.review.quiet import one_thread
 from ronid.review.state import State
 
 MOST_PARTS = 8
-_AS_CLEAR = 0.03
-"""Silhouette that one part more must gain."""
 _NAMED_BY = 400
 """Utterances of a part, or of everything else, that a name is made from."""
 
@@ -59,6 +56,8 @@ def propose_split(base: Base, state: State, id: str, parts: int | None = None) -
         NotApplicable: It has too few utterances, or the run keeps no vectors.
         UsageError: The number is impossible.
     """
+    from ronid.judge.parts import find_parts  # brings torch
+
     if id not in state.intents:
         raise NotApplicable("this intent does not exist, or does not any more")
     rows, name = state.rows(id), state.intents[id].name
@@ -69,38 +68,15 @@ def propose_split(base: Base, state: State, id: str, parts: int | None = None) -
     if len(rows) < max(4, parts or 0):
         raise NotApplicable(f"'{name}' has {len(rows)} utterances, too few to find parts in")
     points = np.ascontiguousarray(base.unit[rows])
-    with one_thread():
-        labels, clear = _parts(points, parts) if parts else _clearest(points)
-    found = [rows[labels == part] for part in np.unique(labels)]
+    apart = find_parts(points, parts)
+    found = [rows[apart.labels == part] for part in np.unique(apart.labels)]
     found.sort(key=len, reverse=True)
     ordered = [_central(base, part) for part in found]
     names = _names(base, state, ordered)
     named = [name, *names[1:]]
     return ProposedSplit(
-        id, tuple(ProposedPart(n, r) for n, r in zip(named, ordered, strict=True)), clear
+        id, tuple(ProposedPart(n, r) for n, r in zip(named, ordered, strict=True)), apart.clear
     )
-
-
-def _clearest(points: np.ndarray) -> tuple[NDArray[np.int64], float]:
-    """Return the fewest parts that are about as clear as any, none of them tiny."""
-    least = max(2, len(points) // 20)
-    tried = [_parts(points, k) for k in range(2, min(5, len(points) // 2) + 1)]
-    whole = [found for found in tried if np.bincount(found[0]).min() >= least] or tried[:1]
-    best = max(clear for _, clear in whole)
-    return next(found for found in whole if found[1] >= best - _AS_CLEAR)
-
-
-def _parts(points: np.ndarray, k: int) -> tuple[NDArray[np.int64], float]:
-    """Return the cluster of every point, and how clearly the clusters lie apart."""
-    import torch
-
-    from ronid.assign.kmeans import kmeans
-    from ronid.assign.silhouette import silhouette
-
-    tensor = torch.from_numpy(points)
-    found = kmeans(tensor, k, generator=torch.Generator().manual_seed(k), n_init=4)
-    generator = torch.Generator().manual_seed(0)
-    return found.labels.numpy(), float(silhouette(tensor, found.labels, generator=generator))
 
 
 def _central(base: Base, rows: NDArray[np.int64]) -> NDArray[np.int64]:

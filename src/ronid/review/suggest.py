@@ -10,7 +10,6 @@ import numpy as np
 
 from ronid.review.base import Base
 from ronid.review.nearness import Centres, Doubts, find_doubts
-from ronid.review.quiet import one_thread
 from ronid.review.state import State
 from ronid.review.words import count_rows
 from ronid.types import UNLABELLED
@@ -87,19 +86,14 @@ def suggest(base: Base, state: State, version: int, centres: Centres | None) -> 
         return Suggestions(version, (), None)
     at = centres.of(state)
     doubts = find_doubts(base, state, at)
-    with one_thread():
-        found = [each for each in _compare(base, state, at) if still_stands(each, state)]
+    found = [each for each in _compare(base, state, at) if still_stands(each, state)]
     return Suggestions(version, tuple(sorted(found, key=lambda each: -each.chance)), doubts)
 
 
 def _compare(base: Base, state: State, centres: np.ndarray) -> list[Suggestion]:
     """Ask the judge of runs which intents look like one, and which like two."""
-    import torch
-
-    from ronid.assign.neighbours import nearest_neighbours
     from ronid.judge.evidence import Evidence
-    from ronid.judge.judgement import NEIGHBOURS
-    from ronid.judge.likeness import measure_likeness
+    from ronid.judge.parts import find_likeness
 
     assert base.unit is not None
     live = [i for i in state.intents.values() if state.counts[i.slot] and i.status != "rejected"]
@@ -120,8 +114,7 @@ def _compare(base: Base, state: State, centres: np.ndarray) -> list[Suggestion]:
         known=tuple(i.known for i in live),
         rows=len(base),
     )
-    neighbours = nearest_neighbours(torch.from_numpy(points), NEIGHBOURS).numpy()
-    found = measure_likeness(evidence, neighbours, seed=0)
+    found = find_likeness(evidence)
     merges = [
         Suggestion(
             "merge",

@@ -6,12 +6,12 @@ Small problems are also quicker that way: most of the time many threads would wa
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
+
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Keep torch to one thread inside the block."""
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
