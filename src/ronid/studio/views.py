@@ -58,10 +58,15 @@ def overview(room: Room, view: View, who: str) -> Values:
         "title": room.title,
         "utterances": len(room.base),
         "intents": intents,
+        "gone": dict(state.gone),
         "suggestions": told[:50],
         "suggested": suggestions.version,
         "progress": _progress(room.base, state),
         "me": _mine(room, who),
+        "latest": [
+            {"seq": entry.seq, "who": entry.event.who, "says": entry.says}
+            for entry in room.desk.entries(last=3)
+        ],
         "vectors": room.has_vectors,
     }
 

@@ -15,6 +15,7 @@ export const store = reactive({
   help: false,
   failed: "",
   tick: 0, // grows when pages should ask anew
+  pending: null, // promise of the action under way
 });
 
 let toastId = 0;
@@ -84,16 +85,23 @@ export async function act(action, seen = null) {
     toast("You are looking at an earlier version; go back to now to change something.", "problem");
     return null;
   }
-  const body = { action, key: newKey(), seen: seen ?? store.state.version };
+  const doing = perform({ action, key: newKey(), seen: seen ?? store.state.version });
+  store.pending = doing;
+  const done = await doing;
+  if (store.pending === doing) store.pending = null;
+  return done;
+}
+
+async function perform(body) {
   try {
     const done = await patiently("/act", body);
-    toast(sentence(done.says), "done");
     await load();
+    toast(sentence(done.says), "done");
     return done;
   } catch (error) {
     if (error.status === 409) {
-      store.conflict = { since: error.body.conflict, retry: () => act(action, error.body.version) };
       await load();
+      store.conflict = { since: error.body.conflict, retry: () => act(body.action, error.body.version) };
     } else {
       toast(sentence(error.message), "problem");
       if (!error.status) store.failed = "The server does not answer. Nothing was lost; trying again.";
@@ -119,8 +127,10 @@ export function load() {
     do {
       again = false;
       try {
+        const before = store.state?.now;
         store.state = await get("/state", { version: store.at });
         store.failed = "";
+        tellOfOthers(before);
         store.now = Math.max(store.now, store.state.now);
         store.tick += 1;
       } catch (error) {
@@ -132,6 +142,13 @@ export function load() {
     loading = null;
   })();
   return loading;
+}
+
+// What others did since we last looked; before the first look there is nothing to tell.
+function tellOfOthers(before) {
+  if (before === undefined) return;
+  for (const each of store.state.latest)
+    if (each.seq > before && each.who !== store.state.me.name) toast(each.who + " " + each.says + ".");
 }
 
 // The names of intents by id, for menus and lists.

@@ -1,14 +1,9 @@
 // Questions: a text, an intent, what others did meanwhile, and the keys.
 import { go, number, store } from "ronid-studio/client.js";
-
-const opened = {
-  mounted() {
-    this.$refs.dialog.showModal();
-  },
-};
+import { modal } from "ronid-studio/keys.js";
 
 export const Asking = {
-  mixins: [opened],
+  mixins: [modal],
   data: () => ({ asking: store.asking, value: store.asking.value }),
   template: `
   <dialog ref="dialog" class="sheet" aria-labelledby="asking" @close="end(null)" @cancel="end(null)">
@@ -39,7 +34,7 @@ export const Asking = {
 };
 
 export const Picking = {
-  mixins: [opened],
+  mixins: [modal],
   data: () => ({ picking: store.picking, typed: "", at: 0 }),
   template: `
   <dialog ref="dialog" class="sheet" aria-labelledby="picking" @close="end(null)" @cancel="end(null)">
@@ -94,7 +89,7 @@ function fold(text) {
 }
 
 export const Conflict = {
-  mixins: [opened],
+  mixins: [modal],
   data: () => ({ conflict: store.conflict }),
   template: `
   <dialog ref="dialog" class="sheet" aria-labelledby="conflict" @close="end" @cancel="end">
@@ -130,7 +125,7 @@ const KEYS = [
 ];
 
 export const Help = {
-  mixins: [opened],
+  mixins: [modal],
   data: () => ({ keys: KEYS }),
   template: `
   <dialog ref="dialog" class="sheet wide" aria-labelledby="help" @close="end" @cancel="end">

@@ -1,16 +1,18 @@
 // One intent: its utterances from the centre to the border, its neighbours, and what to do with it.
-import { act, ask, get, go, number, percent, store } from "ronid-studio/client.js";
+import { act, get, go, intent, number, percent, store } from "ronid-studio/client.js";
 import { accept, describe, intentActs, lock, merge, mergeBoth, reject, rename, split } from "ronid-studio/acts.js";
+import { pageKeys } from "ronid-studio/keys.js";
 import Rows from "ronid-studio/rows.js";
 import Suggested from "ronid-studio/suggested.js";
 
 export default {
   components: { Rows, Suggested },
+  mixins: [pageKeys],
   props: { id: String },
   data: () => ({ store, page: null, gone: "", order: "central" }),
   template: `
   <div v-if="gone" class="page narrow"><h1>Not here</h1><p>{{ gone }}</p><p><button @click="go('/')">To the overview</button></p></div>
-  <div v-else-if="page" class="page split" @keydown="key">
+  <div v-else-if="page" class="page split">
     <div class="head wide">
       <div class="grow">
         <p class="crumbs"><a href="/" @click.prevent="go('/')">Intents</a> <span aria-hidden="true">/</span></p>
@@ -62,6 +64,7 @@ export default {
   methods: {
     accept, act, describe, go, lock, merge, mergeBoth, number, percent, reject, rename, split,
     async load() {
+      if (!intent(this.id)) return this.leave();
       try {
         const wanted = this.page?.rows.length ?? 0;
         const page = await get("/intent/" + encodeURIComponent(this.id), { order: this.order, version: store.at });
@@ -71,6 +74,13 @@ export default {
       } catch (error) {
         this.gone = error.message[0].toUpperCase() + error.message.slice(1) + ".";
       }
+    },
+    // A merged intent leads on to the one it went into.
+    leave() {
+      let into = this.id;
+      while (store.state.gone[into]) into = store.state.gone[into];
+      if (intent(into)) go("/intent/" + into);
+      else this.gone = "There is no such intent, or there is none any more.";
     },
     async next(start) {
       const path = "/intent/" + encodeURIComponent(this.id) + "/rows";
@@ -85,13 +95,10 @@ export default {
       this.load();
     },
     key(event) {
-      const typing = /^(INPUT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
-      if (typing || event.ctrlKey || event.metaKey || event.altKey || store.at !== null) return;
       if (event.key === "b") this.sort(this.order === "central" ? "borderline" : "central");
-      else if (intentActs[event.key]) intentActs[event.key](this.page);
-      else return;
-      event.preventDefault();
-      event.stopPropagation();
+      else if (this.page && store.at === null && intentActs[event.key]) intentActs[event.key](this.page);
+      else return false;
+      return true;
     },
   },
 };

@@ -120,7 +120,9 @@ export default {
         marker: { size, color: rows.map(paint), opacity: 0.85 },
         selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.85 } },
       };
-      await this.Plotly.react(this.$refs.plane, [dots], this.layout(), { displayModeBar: false, scrollZoom: true, doubleClick: false, responsive: true });
+      const plane = this.$refs.plane;
+      if (!plane.data) await this.Plotly.newPlot(plane, [dots], this.layout(), { displayModeBar: false, scrollZoom: true, doubleClick: false });
+      else await this.Plotly.update(plane, { x: [dots.x], y: [dots.y], marker: [dots.marker] }, this.changed(), [0]);
     },
     layout() {
       const axis = (low, high) => ({ range: [low, high], visible: false, fixedrange: false, zeroline: false });
@@ -128,9 +130,14 @@ export default {
         margin: { l: 0, r: 0, t: 0, b: 0 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
         xaxis: axis(this.box[0], this.box[1]), yaxis: axis(this.box[2], this.box[3]),
         showlegend: false, dragmode: this.lasso ? "lasso" : "pan", hovermode: "closest", hoverdistance: 12,
-        annotations: this.names ? this.labels() : [], uirevision: "kept",
+        annotations: this.names ? this.labels() : [],
         newselection: { line: { color: this.dark ? "#fff" : "#111", width: 1.5, dash: "solid" } },
       };
+    },
+    changed() {
+      const { xaxis, yaxis, dragmode, annotations } = this.layout();
+      const kept = this.chosen ? {} : { selections: [] };
+      return { "xaxis.range": xaxis.range, "yaxis.range": yaxis.range, dragmode, annotations, ...kept };
     },
     // The names of the largest intents in view that have room for one.
     labels() {

@@ -1,6 +1,7 @@
 // All intents: how far the review is, what is suggested, and a table or cards to work through.
 import { act, go, number, percent, pick, ask, store } from "ronid-studio/client.js";
 import { intentActs } from "ronid-studio/acts.js";
+import { pageKeys } from "ronid-studio/keys.js";
 import Suggested from "ronid-studio/suggested.js";
 
 const FILTERS = [
@@ -25,12 +26,13 @@ const COLUMNS = [
 
 export default {
   components: { Suggested },
+  mixins: [pageKeys],
   data: () => ({
     store, filters: FILTERS, columns: COLUMNS,
     filter: "all", typed: "", sort: "suggests", down: true, cards: false, at: 0, chosen: new Set(),
   }),
   template: `
-  <div class="page split" @keydown="key">
+  <div class="page split">
     <div class="stats" aria-label="Progress of the review">
       <div class="stat big"><b>{{ percent(progress.rows / Math.max(progress.of, 1)) }}</b><span>of {{ number(progress.of) }} utterances decided</span>
         <div class="meter" role="img" :aria-label="number(progress.rows) + ' of ' + number(progress.of) + ' utterances decided'"><i :style="{ width: 100 * progress.rows / Math.max(progress.of, 1) + '%' }"></i></div></div>
@@ -140,24 +142,16 @@ export default {
       this.$nextTick(() => this.$el.querySelector("tr.at, .card.at")?.scrollIntoView({ block: "nearest" }));
     },
     key(event) {
-      const typing = /^(INPUT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
-      if (typing || event.ctrlKey || event.metaKey || event.altKey || store.picking || store.asking) return;
       const each = this.shown[this.at];
       const keys = {
         j: () => this.step(1), ArrowDown: () => this.step(1), k: () => this.step(-1), ArrowUp: () => this.step(-1),
         x: () => each && this.choose(each.id), Escape: () => (this.chosen = new Set()),
+        Enter: () => each && go("/intent/" + each.id),
       };
-      if (event.target.tagName !== "BUTTON" && event.target.tagName !== "A") keys.Enter = () => each && go("/intent/" + each.id);
-      const own = keys[event.key] ?? (event.key === "m" && this.chosen.size > 1 ? this.merge : null);
-      if (own) {
-        event.preventDefault();
-        event.stopPropagation();
-        own();
-      } else if (each && intentActs[event.key]) {
-        event.preventDefault();
-        event.stopPropagation();
-        intentActs[event.key](each);
-      }
+      if (event.key === "m" && this.chosen.size) keys.m = this.merge;
+      const found = keys[event.key] ?? (each && store.at === null && intentActs[event.key]);
+      if (found) found(each);
+      return Boolean(found);
     },
     async merge() {
       const intents = [...this.chosen];

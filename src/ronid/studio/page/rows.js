@@ -1,7 +1,9 @@
 // A list of utterances to choose from and act on, by keys or by hand.
 import { act, count, newId, number, pick, post, ask, store, go } from "ronid-studio/client.js";
+import { pageKeys } from "ronid-studio/keys.js";
 
 export default {
+  mixins: [pageKeys],
   props: {
     rows: Array, // [{row, text, intent, confirmed, given, fit, margin, nearer}]
     total: Number,
@@ -21,19 +23,19 @@ export default {
         <button v-if="all && marked >= rows.length && marked < total" class="link" @click="everything = true">choose all {{ number(total) }}</button></span>
       <slot name="tools" v-if="!marked" />
       <template v-else>
-        <button class="small" @click="move" aria-keyshortcuts="v"><u>M</u>ove<kbd>v</kbd></button>
+        <button class="small" @click="move" aria-keyshortcuts="v">Move<kbd>v</kbd></button>
         <button class="small" @click="confirm" aria-keyshortcuts="c">Confirm<kbd>c</kbd></button>
         <button class="small" @click="gather" aria-keyshortcuts="n">New intent<kbd>n</kbd></button>
         <button class="small" @click="out" aria-keyshortcuts="o">Out of scope<kbd>o</kbd></button>
         <button class="small plain" @click="clear" aria-keyshortcuts="Escape">Clear</button>
       </template>
     </div>
-    <ul class="list" ref="list" tabindex="0" role="listbox" aria-multiselectable="true" :aria-label="label" :aria-activedescendant="rows.length ? 'row' + rows[at]?.row : null" @keydown="key" @mouseleave="$emit('hover', null)">
+    <ul class="list" ref="list" tabindex="0" role="listbox" aria-multiselectable="true" :aria-label="label" :aria-activedescendant="rows.length ? 'row' + rows[at]?.row : null" @mouseleave="$emit('hover', null)">
       <li v-for="(each, place) in rows" :key="each.row" :id="'row' + each.row" role="option" :aria-selected="isChosen(each.row)" :class="{ at: place === at, chosen: isChosen(each.row) }" @click="click($event, place)" @mouseenter="$emit('hover', each.row)">
         <span class="box" aria-hidden="true"></span>
         <span class="text" dir="auto">{{ each.text }}</span>
-        <span v-if="showIntent" class="in"><a v-if="each.intent" :href="'/intent/' + each.intent.id" @click.prevent.stop="go('/intent/' + each.intent.id)" tabindex="-1">{{ each.intent.name }}</a><span v-else class="quiet">out of scope</span></span>
-        <span v-if="each.nearer" class="nearer" :title="'It lies nearer to ' + each.nearer.name">{{ showIntent ? "→" : "nearer to" }} <a :href="'/intent/' + each.nearer.id" @click.prevent.stop="go('/intent/' + each.nearer.id)" tabindex="-1">{{ each.nearer.name }}</a></span>
+        <span v-if="showIntent" class="in"><span v-if="each.intent" class="to" @click.stop="open(each.intent)">{{ each.intent.name }}</span><template v-else>out of scope</template></span>
+        <span v-if="each.nearer" class="nearer" :title="'It lies nearer to ' + each.nearer.name">{{ showIntent ? "→" : "nearer to" }} <span class="to" @click.stop="open(each.nearer)">{{ each.nearer.name }}</span></span>
         <span class="mark" :title="mark(each)[1]"><span class="unseen">{{ mark(each)[1] }}</span><span aria-hidden="true">{{ mark(each)[0] }}</span></span>
         <span v-if="each.fit !== undefined" class="gauge" :title="'Fit ' + each.fit.toFixed(2) + ', margin to the nearest other intent ' + each.margin.toFixed(2)"><i :class="{ low: each.margin < 0.05 }" :style="{ width: Math.max(4, Math.min(100, 100 * each.fit)) + '%' }"></i></span>
       </li>
@@ -53,6 +55,9 @@ export default {
   },
   methods: {
     act, count, go, number,
+    open(each) {
+      if (each) go("/intent/" + each.id);
+    },
     isChosen(row) {
       return this.everything || this.chosen.has(row);
     },
@@ -92,7 +97,6 @@ export default {
       this.$nextTick(() => this.$refs.list.children[this.at]?.scrollIntoView({ block: "nearest" }));
     },
     key(event) {
-      if (event.ctrlKey || event.metaKey || event.altKey || store.at !== null) return;
       const keys = {
         j: () => this.step(1), ArrowDown: () => this.step(1), k: () => this.step(-1), ArrowUp: () => this.step(-1),
         Home: () => this.step(-1e9), End: () => this.step(1e9),
@@ -100,11 +104,11 @@ export default {
         v: this.move, c: this.confirm, o: this.out, n: this.gather,
         Escape: this.clear,
       };
-      const chosenKeys = "vcon".includes(event.key);
-      if (!keys[event.key] || (chosenKeys && !this.rows.length)) return;
-      event.preventDefault();
-      event.stopPropagation();
+      if (this.showIntent) keys.Enter = () => this.open(this.rows[this.at]?.intent);
+      const acts = "vcon".includes(event.key);
+      if (!keys[event.key] || (acts && (!this.rows.length || store.at !== null))) return false;
       keys[event.key]();
+      return true;
     },
     // What is chosen, or else what the cursor is on.
     picked() {

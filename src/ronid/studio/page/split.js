@@ -1,7 +1,9 @@
 // A split, shown before it happens: the parts that were found, with names that can be changed.
 import { act, count, get, intent, newId, number, store, toast } from "ronid-studio/client.js";
+import { modal } from "ronid-studio/keys.js";
 
 export default {
+  mixins: [modal],
   props: { id: String },
   data: () => ({ found: null, parts: 0, problem: "", busy: true }),
   template: `
@@ -17,7 +19,7 @@ export default {
     <div v-if="found" class="parts" :class="{ busy }">
       <section v-for="(part, place) in found.parts" :key="place" :aria-label="'Part ' + (place + 1)">
         <div class="partname"><span v-if="!place" dir="auto"><b>{{ part.name }}</b> <span class="quiet">stays</span></span>
-          <template v-else><label class="unseen" :for="'part' + place">Name of part {{ place + 1 }}</label><input :id="'part' + place" v-model="part.name" maxlength="200" spellcheck="false"></template>
+          <template v-else><label class="unseen" :for="'part' + place">Name of part {{ place + 1 }}</label><input :id="'part' + place" v-model="part.name" :disabled="busy" maxlength="200" spellcheck="false"></template>
           <span class="num quiet">{{ count(part.rows.length) }}</span></div>
         <ul><li v-for="(text, line) in part.shows" :key="line" dir="auto">{{ text }}</li></ul>
       </section>
@@ -37,7 +39,6 @@ export default {
     },
   },
   mounted() {
-    this.$refs.dialog.showModal();
     this.look(0);
   },
   methods: {

@@ -1,0 +1,125 @@
+"""A studio that runs in a process of its own, and people who use it in a real browser."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-unsafe-swiftshader",  # the map is drawn by WebGL, here without a graphics card
+]
+QUIET = ("ReadPixels", "WebGL", "Failed to load resource")
+"""What software rendering says of itself, and what is told with its address elsewhere."""
+
+
+@dataclass
+class Server:
+    """A studio on a port of this machine."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start(run: Path, *options: str) -> Server:
+    """Start a studio and wait until it answers."""
+    port = free_port()
+    command = [sys.executable, "-m", "ronid", "review", str(run), "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--no-browser", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            assert process.stderr is not None
+            raise AssertionError(process.stderr.read().decode())
+        try:
+            with urllib.request.urlopen(f"http://localhost:{port}/enter", timeout=5):
+                return Server(process, port)
+        except OSError:
+            time.sleep(0.1)
+    process.kill()
+    raise AssertionError("the studio does not answer")
+
+
+def stop(server: Server) -> None:
+    server.process.terminate()
+    try:
+        server.process.wait(10)
+    except subprocess.TimeoutExpired:
+        server.process.kill()
+        server.process.wait()
+    if server.process.stderr is not None:
+        server.process.stderr.close()
+
+
+@contextmanager
+def serving(run: Path, *options: str) -> Iterator[Server]:
+    """Serve a run for the length of a block."""
+    server = start(run, *options)
+    try:
+        yield server
+    finally:
+        stop(server)
+
+
+@dataclass
+class Trouble:
+    """What should not happen on a page: dialogs, errors, requests to elsewhere."""
+
+    said: list[str] = field(default_factory=list)
+
+    def watch(self, page: Any, home: str) -> None:
+        page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("console", self._console)
+        page.on("response", self._response)
+        page.on("request", lambda request: self._request(request.url, home))
+
+    def _console(self, message: Any) -> None:
+        if not any(word in message.text for word in QUIET):
+            self.said.append(message.text)
+
+    def _response(self, response: Any) -> None:
+        if response.status >= 400:
+            self.said.append(f"{response.status} {response.url}")
+
+    def _request(self, url: str, home: str) -> None:
+        if not url.startswith((home, home.replace("http", "ws"), "data:", "blob:")):
+            self.said.append(url)
+
+
+def come_in(context: Any, server: Server, name: str, path: str = "/") -> Any:
+    """Open the studio as somebody; returns the page."""
+    page = context.new_page()
+    page.goto(f"{server.url}/enter?next={path}")
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Come in").click()
+    page.locator(".studio main .page, .studio .map").first.wait_for()
+    return page
