@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from made_run import make_run
 from ronid.errors import UsageError
@@ -133,8 +134,12 @@ def test_other_sites_cannot_act(inside: TestClient, room: Room, headers: dict[st
     assert inside.post("/api/act", json=ACCEPT, headers=headers).status_code == 403
     assert inside.post("/enter", data={"name": "Eve"}, headers=headers).status_code == 403
     assert room.desk.version == 0
-    with pytest.raises(Exception, match=r".*"), inside.websocket_connect("/x", headers=headers):
+    with (
+        pytest.raises(WebSocketDisconnect) as refused,
+        inside.websocket_connect("/_nicegui_ws/socket.io/", headers=headers),
+    ):
         pass
+    assert (refused.value.code, "other sites" in refused.value.reason) == (1008, True)
     ours = {"origin": HOME, "sec-fetch-site": "same-origin"}
     assert inside.post("/api/act", json=ACCEPT, headers=ours).status_code == 200
 

@@ -1,6 +1,7 @@
 """The pages, shown by NiceGUI: one element that is the whole studio, told of every change."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,11 +10,13 @@ from fastapi import FastAPI
 from nicegui import app as nicegui_app
 from nicegui import ui
 
+from ronid.errors import UsageError
 from ronid.studio.room import Room
 
 EVERY_S = 0.5
 """How often other processes' changes are looked for."""
 
+_log = logging.getLogger("ronid.studio")
 _PAGE = Path(__file__).parent / "page"
 
 
@@ -70,7 +73,10 @@ def add_pages(app: FastAPI, room: Room) -> Callable[[], None]:
         loop.append(asyncio.get_running_loop())
         while True:
             await asyncio.sleep(EVERY_S)
-            await asyncio.to_thread(room.desk.refresh)
+            try:
+                await asyncio.to_thread(room.desk.refresh)
+            except UsageError as problem:  # a database that is away comes back
+                _log.warning("%s", problem)
             tell_all()
 
     nicegui_app.on_startup(keep_telling)
