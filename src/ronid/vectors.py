@@ -54,5 +54,6 @@ def read_vectors(folder: Path, rows: int) -> FloatArray | None:
         raise DataError(f"'{path}' cannot be read ({error}); delete it, it is made anew") from None
     if len(halves) != rows:
         raise DataError(f"'{path}' has {len(halves)} rows, the run {rows}; delete it")
-    vectors: FloatArray = halves.astype(np.float32) * np.float32(scale)
+    vectors: FloatArray = halves.astype(np.float32)
+    vectors *= np.float32(scale)
     return vectors

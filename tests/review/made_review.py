@@ -47,7 +47,7 @@ def make_base(rows: int = 24, intents: int = 4, dim: int = 8, seed: int = 0) -> 
         intents=tuple(
             Intent(k, f"intent {k}", k == 0, int(sizes[k]), 0.0, 0.0, 0.5) for k in range(intents)
         ),
-        vectors=vectors.astype(np.float32),
+        unit=(vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32),
     )
 
 

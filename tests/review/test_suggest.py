@@ -54,7 +54,7 @@ def base() -> Base:
         confidence=np.full(300, 0.5, np.float32),
         places=vectors[:, :2].astype(np.float32),
         intents=tuple(Intent(k, names[k], False, int(sizes[k]), 0.1, 0.1, 0.5) for k in range(10)),
-        vectors=vectors.astype(np.float32),
+        unit=(vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32),
     )
 
 

@@ -139,7 +139,7 @@ def test_other_sites_cannot_act(inside: TestClient, room: Room, headers: dict[st
         inside.websocket_connect("/_nicegui_ws/socket.io/", headers=headers),
     ):
         pass
-    assert (refused.value.code, "other sites" in refused.value.reason) == (1008, True)
+    assert refused.value.code == 1008  # refused by us; where nothing answers it is 1000
     ours = {"origin": HOME, "sec-fetch-site": "same-origin"}
     assert inside.post("/api/act", json=ACCEPT, headers=ours).status_code == 200
 

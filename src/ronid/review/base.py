@@ -3,7 +3,6 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ class Base:
         confidence: (n,) its probability.
         places: (n, 2) where it lies on the map.
         intents: The k intents found.
-        vectors: (n, d) features, or None where the run keeps none.
+        unit: (n, d) features of length one, or None where the run keeps none.
     """
 
     run: str
@@ -40,18 +39,10 @@ class Base:
     confidence: FloatArray
     places: FloatArray
     intents: tuple[Intent, ...]
-    vectors: FloatArray | None = None
+    unit: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
-
-    @cached_property
-    def unit(self) -> FloatArray | None:
-        """(n, d) features of length one."""
-        if self.vectors is None:
-            return None
-        lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
-        return self.vectors / np.maximum(lengths, 1e-12)
 
 
 def base_id(index: int) -> str:
@@ -78,8 +69,15 @@ def read_base(path: Path) -> Base:
         confidence=table["confidence"].to_numpy().astype(np.float32),
         places=places.astype(np.float32),
         intents=run.intents(),
-        vectors=read_vectors(run.path, len(table)),
+        unit=_unit(read_vectors(run.path, len(table))),
     )
+
+
+def _unit(vectors: FloatArray | None) -> FloatArray | None:
+    """Bring vectors to length one, in place: there may be many."""
+    if vectors is not None:
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return vectors
 
 
 def fingerprint(run: RunFolder) -> str:

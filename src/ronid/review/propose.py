@@ -95,8 +95,8 @@ def _names(base: Base, state: State, parts: list[NDArray[np.int64]]) -> list[str
     shown = [part[:_NAMED_BY] for part in parts]
     rows = np.concatenate(shown)
     labels = np.repeat(np.arange(len(shown)), [len(part) for part in shown])
-    assert base.vectors is not None
-    vectors = base.vectors[rows]
+    assert base.unit is not None
+    vectors = base.unit[rows]
     prototypes = np.stack([vectors[labels == part].mean(axis=0) for part in range(len(shown))])
     discovery = Discovery(
         labels=labels,

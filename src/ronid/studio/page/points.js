@@ -1,6 +1,6 @@
 // Points of the map: which to draw, in which colour, and which lie inside a line drawn by hand.
 
-export const MOST_DRAWN = 15000;
+export const MOST_DRAWN = 10000;
 
 // A fixed random order: zooming in adds points, and none of those drawn before goes.
 export function shuffled(n) {
