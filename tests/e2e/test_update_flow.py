@@ -263,3 +263,18 @@ def test_demo_finds_the_intents_that_were_held_back(tmp_path: Path) -> None:
         found.add(most)
     assert len(found & late) >= 2
     assert found <= late
+
+
+def test_vectors_of_what_came_are_kept_behind_those_before(run: Path) -> None:
+    before = len(load_file(run / "embeddings.safetensors")["embeddings"])
+    update(run, early_rows()[1::2][:20])
+    folder = folder_of(run)
+    rows = pq.read_table(folder / "assignments.parquet").num_rows
+    kept = load_file(folder / "embeddings.safetensors")
+    assert len(kept["embeddings"]) == rows > before
+    old = load_file(run / "embeddings.safetensors")
+    np.testing.assert_allclose(
+        kept["embeddings"][:before] * kept["scale"],
+        old["embeddings"] * old["scale"],
+        atol=2e-3 * float(old["scale"][0]),
+    )

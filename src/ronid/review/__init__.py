@@ -7,6 +7,7 @@ Nothing here needs torch or a web framework, see `ronid.review.suggest` for the 
 
 from ronid.review.base import Base, read_base
 from ronid.review.desk import Desk, open_desk
+from ronid.review.outcome import Label, Outcome, outcome
 from ronid.review.problems import Conflict, NotApplicable
 from ronid.review.state import OUT, ReviewIntent, State
 
@@ -15,9 +16,12 @@ __all__ = [
     "Base",
     "Conflict",
     "Desk",
+    "Label",
     "NotApplicable",
+    "Outcome",
     "ReviewIntent",
     "State",
     "open_desk",
+    "outcome",
     "read_base",
 ]

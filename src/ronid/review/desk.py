@@ -101,6 +101,12 @@ class Desk:
         with self._lock:
             return self._line.entries[-last:] if last else list(self._line.entries)
 
+    def acts(self) -> tuple[int, list[Entry]]:
+        """Return the version of now, and the acts that count in it, in order."""
+        with self._lock:
+            entries = self._line.entries
+            return self._line.version, [entries[seq - 1] for seq in sorted(self._line.counting)]
+
     def counts(self, seq: int) -> bool:
         """Return whether an event has its effect now."""
         with self._lock:

@@ -73,7 +73,7 @@ export default {
               <td class="confidence num">{{ each.size ? percent(each.confidence) : "–" }}</td>
               <td class="confirmed num">{{ each.size ? percent(each.confirmed / each.size) : "–" }}</td>
               <td class="status"><span class="state" :class="each.status">{{ each.status }}</span></td>
-              <td class="suggests"><span v-if="each.suggests.length" :class="each.suggests[0].kind">{{ each.suggests[0].words }} <span class="quiet">{{ percent(each.suggests[0].chance) }}</span></span><span v-else-if="each.doubts" class="quiet">{{ number(each.doubts) }} doubtful</span></td>
+              <td class="suggests"><span v-if="each.suggests.length" :title="each.suggests[0].words"><span class="quiet num">{{ percent(each.suggests[0].chance) }}</span> {{ each.suggests[0].words }}</span><span v-else-if="each.doubts" class="quiet">{{ number(each.doubts) }} doubtful</span></td>
             </tr>
           </tbody>
         </table>
