@@ -262,14 +262,15 @@ def take_shots(browser: Browser, url: str, folder: Path) -> None:
         page.locator(".suggestion").first.wait_for(timeout=120_000)
         if scheme == "light":
             _work(page)
-        pages = {"overview": "/", "intent": "/intent/i60", "map": "/map", "history": "/history"}
+        pages = {"overview": "/", "intent": "/intent/i20", "map": "/map", "history": "/history"}
         for name, path in pages.items():
             page.goto(url + path)
             page.locator(".page, .plane canvas").first.wait_for()
             page.wait_for_timeout(2_500)
             page.screenshot(path=folder / f"studio-{name}-{scheme}.png")
         page.goto(url)
-        page.locator(".suggestion.split button").first.click()
+        page.locator(".intents tbody tr").first.wait_for()
+        page.keyboard.press("s")
         page.locator(".parts section").first.wait_for()
         page.wait_for_timeout(500)
         page.screenshot(path=folder / f"studio-split-{scheme}.png")
@@ -280,8 +281,6 @@ def _work(page: Page) -> None:
     for key in ("a", "j", "a", "j", "a", "l", "j", "r"):
         page.keyboard.press(key)
         page.wait_for_timeout(700)
-    page.locator(".suggestion.merge").first.get_by_role("button", name="Merge").click()
-    page.wait_for_timeout(1_000)
     page.keyboard.press("z")
     page.wait_for_timeout(1_000)
 
