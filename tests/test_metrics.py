@@ -18,6 +18,7 @@ from ronid.metrics import (
     hungarian_map,
     normalised_entropy,
     score,
+    small_classes,
 )
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
@@ -231,3 +232,37 @@ def test_impossible_scores_are_refused() -> None:
         calibration_error([0.5], [True, False])
     with pytest.raises(ValueError, match=r"not in 0\.\.1"):
         calibration_error([1.5], [True])
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels)
+def test_macro_accuracy_is_the_mean_recall_over_intents(pairs: list[tuple[int, int]]) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    match = hungarian_map(truth, predicted)
+    recalls = []
+    for intent in set(truth):
+        own = [match.get(p) == intent for t, p in pairs if t == intent]
+        recalls.append(sum(own) / len(own))
+    expected = 100 * sum(recalls) / len(recalls)
+    assert score(truth, predicted, 2).macro_acc == pytest.approx(expected)
+
+
+def test_accuracy_of_the_tail_is_that_of_the_smallest_third() -> None:
+    truth = [0] * 6 + [1] * 3 + [2] * 2
+    predicted = [0] * 6 + [1] * 3 + [2, 0]
+    found = score(truth, predicted, 3)
+    assert found.tail_acc == pytest.approx(50)
+    assert found.macro_acc == pytest.approx(100 * (1 + 1 + 0.5) / 3)
+    assert score(truth, predicted, 3, sizes=[1, 5, 9]).tail_acc == pytest.approx(100)
+    assert math.isnan(score([0, 1, 2], [0, 1, 2], 3).tail_acc)
+
+
+@given(st.lists(st.integers(0, 9), max_size=12))
+def test_small_classes_are_a_third_and_their_equals(sizes: list[int]) -> None:
+    small = small_classes(sizes)
+    others = [s for i, s in enumerate(sizes) if i not in small]
+    if len(small):
+        assert max(sizes[i] for i in small) < min(others)
+        assert len(small) >= max(1, len(sizes) // 3)
+    else:
+        assert len(set(sizes)) <= 2 or sorted(sizes)[max(0, len(sizes) // 3 - 1)] == max(sizes)

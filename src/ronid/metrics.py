@@ -15,8 +15,13 @@ from scipy.optimize import linear_sum_assignment
 from ronid.types import UNLABELLED, IntArray, Scores
 
 
-def score(truth: ArrayLike, predicted: ArrayLike, known: Collection[int] | int) -> Scores:
-    """NMI, ARI and accuracy, overall and apart for known and novel intents.
+def score(
+    truth: ArrayLike,
+    predicted: ArrayLike,
+    known: Collection[int] | int,
+    sizes: ArrayLike | None = None,
+) -> Scores:
+    """NMI, ARI and accuracy, overall and apart for known, novel and small intents.
 
     NMI is normalised by the arithmetic mean of the entropies.
 
@@ -25,10 +30,12 @@ def score(truth: ArrayLike, predicted: ArrayLike, known: Collection[int] | int) 
         predicted: (n,) predicted clusters, any integers and any number of them. Clusters beyond
             the number of classes count as errors.
         known: The known classes, or their number M if they are 0..M-1.
+        sizes: (k,) how many utterances each class has in the pile that was clustered, to tell the
+            small ones; by default as many as in `truth`.
 
     Returns:
         The scores in percent. The accuracy on known or novel intents is NaN where no row is of
-        that kind, and so is the H-score then.
+        that kind, and so is the H-score then; that on small ones where all are of one size.
 
     Raises:
         ValueError: The lengths differ or no row has a true class.
@@ -47,7 +54,25 @@ def score(truth: ArrayLike, predicted: ArrayLike, known: Collection[int] | int) 
         known_acc=known_acc,
         novel_acc=novel_acc,
         h_score=h_score(known_acc, novel_acc),
+        macro_acc=_macro(truth, hits),
+        tail_acc=_macro(truth, hits, small_classes(np.bincount(truth) if sizes is None else sizes)),
     )
+
+
+def small_classes(sizes: ArrayLike) -> IntArray:
+    """Return the classes of the smallest third, and those as small as its largest.
+
+    Args:
+        sizes: (k,) how many utterances each class has.
+
+    Returns:
+        Their indices, ascending; none where that would be all classes.
+    """
+    count = np.asarray(sizes, np.int64)
+    if not count.size:
+        return np.empty(0, np.int64)
+    small = count <= np.sort(count)[max(0, len(count) // 3 - 1)]
+    return np.flatnonzero(small) if not small.all() else np.empty(0, np.int64)
 
 
 def clustering_accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -238,6 +263,14 @@ def _hits(truth: IntArray, predicted: IntArray) -> NDArray[np.bool_]:
     # UNLABELLED equals no true class here, so the rows of an unmatched cluster are errors.
     matched = np.array([matching.get(int(cluster), UNLABELLED) for cluster in clusters])
     return np.asarray(matched[row] == truth)
+
+
+def _macro(truth: IntArray, hits: NDArray[np.bool_], classes: IntArray | None = None) -> float:
+    """Mean over classes, all or those given, of the share of their rows that are right."""
+    wanted = np.unique(truth if classes is None else truth[np.isin(truth, classes)])
+    if not wanted.size:
+        return math.nan
+    return 100 * float(np.mean([hits[truth == each].mean() for each in wanted]))
 
 
 def _percent(hits: NDArray[np.bool_]) -> float:

@@ -6,6 +6,7 @@ All of them are frozen dataclasses over numpy arrays: none needs torch, so that 
 read, named and shown on a machine that could not have trained it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -235,7 +236,9 @@ class Intent:
 class Scores:
     """Agreement of predicted intents with the truth, in percent.
 
-    `acc`, `known_acc` and `novel_acc` come from one Hungarian matching over all rows.
+    All accuracies come from one Hungarian matching over all rows. `macro_acc` counts every intent
+    alike, however many rows it has; `tail_acc` is the same over the third of the intents that are
+    smallest. Results of older versions have neither.
     """
 
     nmi: float
@@ -244,3 +247,5 @@ class Scores:
     known_acc: float
     novel_acc: float
     h_score: float
+    macro_acc: float = math.nan
+    tail_acc: float = math.nan

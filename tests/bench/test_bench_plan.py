@@ -1,17 +1,20 @@
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ronid.bench.plan import (
-    VARIANTS,
     make_plan,
     read_encoders,
     read_k_rule,
     read_plan,
     read_seeds,
 )
+from ronid.bench.rows import coordinates
+from ronid.bench.variants import VARIANTS
 from ronid.config import updated
+from ronid.data.pile import PILE_KEYS
 from ronid.errors import ConfigError, UsageError
 from ronid.presets import PRESETS, preset
 
@@ -32,7 +35,10 @@ SMALL: dict[str, Any] = {"datasets": ["clinc"], "presets": ["fast"], "seeds": [0
         ({"datasets": []}, "datasets is .*give a list of one or more"),
         ({"datasets": "clinc"}, "datasets is 'clinc'; give a list"),
         ({"presets": ["fast", "fast"]}, "presets names something twice"),
-        ({"known_ratios": [75]}, "known_ratios has 75; give numbers above 0"),
+        ({"tails": [0.5]}, "tails: tail is 0.5; give 1 or more"),
+        ({"shots": [1.5]}, "shots: shots is 1.5; give a whole number"),
+        ({"chatter_ratios": ["a lot"]}, "chatter_ratios has 'a lot'; give numbers"),
+        ({"known_ratios": [75]}, "known_ratios has 75; give numbers from 0 to 1"),
         ({"known_ratios": [True]}, "known_ratios has True"),
         ({"seeds": "0-x"}, "seeds is '0-x'; write"),
         ({"seeds": "3-1"}, "seeds is '3-1'; write"),
@@ -160,3 +166,19 @@ def test_rules_for_the_number_of_intents(text: str, rule: tuple[str, float]) -> 
 def test_rules_that_there_are_not(text: str) -> None:
     with pytest.raises(ConfigError, match="k_rules has '.*give given, auto"):
         make_plan(SMALL | {"k_rules": [text]})
+
+
+def test_piles_are_crossed_and_shots_stand_for_any_ratio() -> None:
+    wanted = {"labelled_ratios": [0.05, 0.1], "shots": [0, 2], "tails": [1, 50]}
+    cells = make_plan(SMALL | {"presets": ["fast"], "seeds": [3], **wanted}).cells
+    found = {(cell.labelled_ratio, cell.shots, cell.tail) for cell in cells}
+    assert found == {(r, s, t) for r, s in ((0.05, 0), (0.1, 0), (0.0, 2)) for t in (1, 50)}
+    assert len(cells) == 6 * len(SMALL["datasets"])
+    assert "shots 2 tail 50" in str(next(c for c in cells if c.shots and c.tail == 50))
+
+
+def test_pile_is_part_of_what_tells_cells_apart_and_old_rows_are_as_published() -> None:
+    usual, unusual = make_plan(SMALL | {"chatter_ratios": [0, 0.2]}).cells[:2]
+    row = {name: value for name, value in asdict(usual).items() if name not in PILE_KEYS}
+    assert coordinates(row) == coordinates(asdict(usual)) == usual.coordinates
+    assert unusual.coordinates != usual.coordinates

@@ -11,8 +11,9 @@ import torch
 from ronid.bench import cell as bench_cell
 from ronid.bench import stages
 from ronid.bench.cell import Bench, run_cell
-from ronid.bench.plan import VARIANTS, BenchCell, Plan, make_plan
+from ronid.bench.plan import BenchCell, Plan, make_plan
 from ronid.bench.stages import NEWEST, READS, CellStages, SharedStages
+from ronid.bench.variants import VARIANTS
 from ronid.config import updated
 from ronid.progress import Stopwatch
 from toys import TinyEncoder

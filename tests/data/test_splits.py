@@ -10,17 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ronid.data.cell_files import cell_path, read_cell, write_cell, write_problem
 from ronid.data.corpus import corpus_from
-from ronid.data.splits import (
-    Cell,
-    benchmark_cell,
-    benchmark_problem,
-    cell_path,
-    read_cell,
-    split_corpus,
-    write_cell,
-    write_problem,
-)
+from ronid.data.splits import Cell, benchmark_cell, benchmark_problem, split_corpus
 from ronid.errors import DataError, RonidWarning, UsageError
 from ronid.types import UNLABELLED, Corpus
 
@@ -141,9 +133,9 @@ def test_labelled_count_rounds_half_to_even(toy: Toy) -> None:
     assert len(benchmark_cell("toy", 0.625).known) == 2
 
 
-@pytest.mark.parametrize(("known", "labelled"), [(0, 0.1), (1.5, 0.1), (0.5, -1), (0.5, 2)])
+@pytest.mark.parametrize(("known", "labelled"), [(-0.1, 0.1), (1.5, 0.1), (0.5, -1), (0.5, 2)])
 def test_ratio_outside_its_range_is_refused(known: float, labelled: float) -> None:
-    with pytest.raises(UsageError, match="must be above 0 and at most 1"):
+    with pytest.raises(UsageError, match="must be from 0 to 1"):
         benchmark_cell("clinc", known, labelled)
 
 

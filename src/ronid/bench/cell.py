@@ -21,12 +21,14 @@ from ronid.bench.plan import FORMAT_VERSION, BenchCell, Plan, config_hash, read_
 from ronid.bench.stages import SharedStages
 from ronid.config import updated
 from ronid.data import benchmarks
+from ronid.data.pile import Pile
 from ronid.data.splits import BenchmarkProblem, Cell, benchmark_cell, benchmark_problem
 from ronid.errors import RonidError, RonidWarning
+from ronid.files import without_nan
 from ronid.methods import METHODS, fit, frozen_recipe, method
 from ronid.metrics import score
 from ronid.progress import Progress, Stopwatch
-from ronid.types import Discovery, IntArray
+from ronid.types import Discovery, IntArray, Scores
 from ronid.version import __version__
 
 if TYPE_CHECKING:
@@ -108,12 +110,12 @@ def split_of(cell: BenchCell) -> Cell:
     Raises:
         DataError: The benchmark is not here.
     """
-    return _split(cell.dataset, cell.known_ratio, cell.labelled_ratio, cell.seed)
+    return _split(cell.dataset, cell.known_ratio, cell.labelled_ratio, cell.seed, cell.pile)
 
 
 @lru_cache(maxsize=4096)
-def _split(dataset: str, known: float, labelled: float, seed: int) -> Cell:
-    return benchmark_cell(dataset, known, labelled, seed)
+def _split(dataset: str, known: float, labelled: float, seed: int, pile: Pile) -> Cell:
+    return benchmark_cell(dataset, known, labelled, seed, pile)
 
 
 @lru_cache(maxsize=2)
@@ -148,15 +150,15 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     features = encoder.embed_all(encoder.prepare(texts, watch))
     prototypes = _tensor(discovery.prototypes, device)
     labels = predict(features, prototypes, discovery.temperature, discovery.rule).labels
-    known = len(problem.split.known)
-    scores = {"argmax": _rounded(asdict(score(truth, labels, known)))}
+    known, sizes = len(problem.split.known), _sizes(problem)
+    scores = {"argmax": _figures(score(truth, labels, known, sizes))}
     wall_s = time.perf_counter() - started + stages.shared_s  # what the cell costs alone
     row = {"split_hash": split.hash, "k": discovery.n_intents, "scores": scores}
     row |= {"wall_s": round(wall_s, 3), "shared_s": round(stages.shared_s, 3)}
     row |= {"seconds": _rounded(watch.seconds), "jobs": bench.jobs}
     row |= {"cache_hits": encoder.cache.hits - hits, **_memory(device), **_where(device)}
     refit = _refit(cell, config, features, discovery)
-    scores["refit"] = _rounded(asdict(score(truth, refit, known)))
+    scores["refit"] = _figures(score(truth, refit, known, sizes))
     if "history" in bench.plan.keep:
         row["history"] = [_rounded(epoch) for epoch in discovery.history]
     if "map" in bench.plan.keep:
@@ -204,6 +206,13 @@ def _scored_rows(problem: BenchmarkProblem, cell: BenchCell) -> tuple[tuple[str,
     dev = benchmarks.read(cell.dataset, "dev")
     index = {name: i for i, name in enumerate(problem.classes)}
     return tuple(dev.texts), np.array([index[str(name)] for name in dev.labels], np.int64)
+
+
+def _sizes(problem: BenchmarkProblem) -> IntArray:
+    """Return how many training utterances each class has; chatter is of none."""
+    truth = problem.split.truth
+    assert truth is not None  # a benchmark's always is
+    return np.bincount(truth[truth >= 0], minlength=len(problem.classes))
 
 
 def _encoder(
@@ -326,6 +335,12 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "unknown"
     return found
+
+
+def _figures(scores: Scores) -> dict[str, Any]:
+    """Return scores as a row holds them; None where there is nothing to score."""
+    figures: dict[str, Any] = without_nan(_rounded(asdict(scores)))
+    return figures
 
 
 def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import numpy as np
 from ronid.bench.plan import COORDINATES
 from ronid.bench.published import matching
 from ronid.bench.rows import Row, coordinates, latest
+from ronid.data.pile import PILE_KEYS
 from ronid.errors import RonidWarning, UsageError
 
 FEW = 5
-_GROUP = ("dataset", "known_ratio", "labelled_ratio", "k_rule", "scored_on")
+_GROUP = ("dataset", "known_ratio", "labelled_ratio", "k_rule", "scored_on", *PILE_KEYS)
 _RESAMPLES = 10_000
 
 Selector = Mapping[str, str]

@@ -12,6 +12,7 @@ from ronid.bench.plan import COORDINATES
 from ronid.bench.published import DATASETS, published
 from ronid.bench.rows import Row, coordinates, latest
 from ronid.bench.table import figure
+from ronid.data.pile import PILE_KEYS, Pile
 from ronid.errors import MissingExtraError
 from ronid.methods import METHODS
 
@@ -29,7 +30,7 @@ _STYLES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D")
 _FIXED: dict[Any, Any] = {"svg.hashsalt": "ronid", "svg.fonttype": "none", "font.size": 10}
 _FIXED |= {"axes.spines.top": False, "axes.spines.right": False}
-_SETTING = ("method", "preset", "encoder", "labelled_ratio", "k_rule", "scored_on")
+_SETTING = ("method", "preset", "encoder", "labelled_ratio", "k_rule", "scored_on", *PILE_KEYS)
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,11 @@ def draw_all(rows: Iterable[Row], folder: Path) -> Drawn:
         drawn = []
         for setting, own in groups.items():
             # Settings never share a picture; those that are as usual are left out of its name.
-            method, preset, encoder, labelled, k_rule, scored_on = setting
+            method, preset, encoder, labelled, k_rule, scored_on, *pile = setting
+            changes = Pile(*pile).changes
             unusual = [f"labelled{labelled:g}"] if labelled != 0.1 else []
             unusual += [text for text in (k_rule, scored_on) if text not in ("given", "test")]
+            unusual += [f"{key}{value:g}" for key, value in changes.items()]
             stem = "-".join([kind, method, preset, encoder.replace("/", "-"), *unusual])
             drawn += draw(own, folder / stem, f"{_title(method)} {preset}, {encoder}")
         files += drawn

@@ -9,39 +9,29 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
+from ronid.bench.variants import VARIANTS
 from ronid.config import DEFAULT_ENCODER, to_dict, updated
 from ronid.data.benchmarks import BENCHMARKS
+from ronid.data.pile import PILE_KEYS, Pile
+from ronid.data.pile import PUBLISHED as AS_PUBLISHED
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import METHODS, PUBLISHED, presets_of, published, recipe
 from ronid.toml import read_toml
 from ronid.types import CountRule
 
 FORMAT_VERSION = 1
-VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
-    # The three ablations of the paper.
-    "-OT": {"e_step": {"pseudo_labels": "kmeans"}},
-    "-Intra": {"m_step": {"intra": False}},
-    "-Inter": {"m_step": {"inter": False}},
-    # What our presets add to the paper or change of it, one by one.
-    "-Contrast": {"contrast": {"epochs": 0}},
-    "-Discount": {"contrast": {"discount": False}},
-    "-MLM": {"pretrain": {"epochs": 0}},
-    "+CE": {"pretrain": {"cross_entropy": True}},
-    "-Replacement": {"contrast": {"token_replacement": 0.0}, "m_step": {"token_replacement": 0.0}},
-    "-Breathing": {"start": {"prototypes": "kmeans", "restarts": 20}},
-    "-Settle": {"start": {"settle_iterations": 0, "exchanges": 0}},
-    "-Exchange": {"start": {"exchanges": 0}},
-    "-Shrunk": {"e_step": {"prior": "moving"}},
-    "-Certainty": {"m_step": {"certainty": 0.0}},
-    "-Average": {"m_step": {"average": 0.0}},
-    "-Size": {"optimiser": {"lr_for_size": 0}},
-}
 SCORED_ON = ("test", "dev")
 KEEP = ("history", "map")
 
+PILE_LISTS = {
+    "shots": "shots", "label_noises": "label_noise", "absent_ratios": "absent_ratio",
+    "tails": "tail", "chatter_ratios": "chatter_ratio",
+}  # fmt: skip
+"""Keys of a config that change the pile, with the coordinate that each lists values of."""
+
 _LISTS = (
     "datasets", "methods", "presets", "encoders", "known_ratios", "labelled_ratios", "k_rules",
-    "variants", "keep",
+    "variants", "keep", *PILE_LISTS,
 )  # fmt: skip
 _KEYS = (
     *_LISTS, "format_version", "seeds", "scored_on", "settings", "variant", "encoder_paths",
@@ -58,11 +48,17 @@ class BenchCell:
         variant: Name of a set of changes; "" is the method as it is.
         encoder: Title of the encoder, never a path.
         preset: Settings that the variant changes.
-        known_ratio: Share of intents that are known.
-        labelled_ratio: Share of their utterances that are labelled.
+        known_ratio: Share of intents that are known; 0 for no labels at all.
+        labelled_ratio: Share of their utterances that are labelled; 0 where `shots` says how
+            many, or for no labels at all.
         k_rule: Where the number of intents comes from.
         seed: Seed of the split and of the run.
         scored_on: `test`, or `dev` for tuning.
+        shots: This and all below: how the pile differs from the published protocol, see `Pile`.
+        label_noise: Share of wrong labels.
+        absent_ratio: Share of known intents that are not in the pile.
+        tail: Ratio of the largest to the smallest intent.
+        chatter_ratio: Share of the pile that belongs to no intent.
     """
 
     dataset: str
@@ -75,6 +71,16 @@ class BenchCell:
     k_rule: str
     seed: int
     scored_on: str = "test"
+    shots: int = 0
+    label_noise: float = 0.0
+    absent_ratio: float = 0.0
+    tail: float = 1.0
+    chatter_ratio: float = 0.0
+
+    @property
+    def pile(self) -> Pile:
+        """How the pile differs from the published protocol."""
+        return Pile(**{name: getattr(self, name) for name in PILE_KEYS})
 
     @property
     def coordinates(self) -> tuple[Any, ...]:
@@ -84,6 +90,7 @@ class BenchCell:
     def __str__(self) -> str:
         name = f"{self.method}{self.variant}"
         protocol = f"known {self.known_ratio:g} labelled {self.labelled_ratio:g} K {self.k_rule}"
+        protocol += "".join(f" {key} {value:g}" for key, value in self.pile.changes.items())
         where = "" if self.scored_on == "test" else f" on {self.scored_on}"
         return f"{self.dataset} {name} {self.preset} {self.encoder} {protocol} seed {self.seed}" + (
             where
@@ -91,6 +98,8 @@ class BenchCell:
 
 
 COORDINATES = tuple(item.name for item in fields(BenchCell))
+UNSAID: Mapping[str, Any] = {"scored_on": "test", **AS_PUBLISHED}
+"""Values of the coordinates that older rows do not have."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +222,7 @@ def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = No
         read_k_rule(rule)
     for key in ("known_ratios", "labelled_ratios"):
         lists[key] = [_ratio(value, key) for value in lists.get(key, _DEFAULTS[key])]
+    _check_piles(lists)
     scored_on = values.get("scored_on", "test")
     _choose(scored_on, SCORED_ON, "scored_on")
     lists = _DEFAULTS | lists
@@ -268,6 +278,7 @@ _DEFAULTS: dict[str, list[Any]] = {
     "k_rules": ["given"],
     "variants": [""],
     "keep": [],
+    **{key: [AS_PUBLISHED[name]] for key, name in PILE_LISTS.items()},
 }
 _EXAMPLES = {
     "datasets": 'datasets = ["clinc", "banking"]',
@@ -283,16 +294,22 @@ def _cells(
 
     A method is run with those of the presets that it has.
     """
-    axes = ("datasets", "encoders", "known_ratios", "labelled_ratios")
+    axes = ("datasets", "encoders", "known_ratios", "labelled_ratios", *PILE_LISTS)
     outer = itertools.product(*(lists[axis] for axis in axes), seeds)
     inner = ("k_rules", "presets", "methods", "variants")
-    for dataset, encoder, known, labelled, seed in outer:
+    seen: set[BenchCell] = set()
+    for dataset, encoder, known, ratio, shots, *pile, seed in outer:
+        labelled = 0.0 if shots else ratio
         for k_rule, name, method, variant in itertools.product(*(lists[axis] for axis in inner)):
             if name not in presets_of(method):
                 continue
-            yield BenchCell(
-                dataset, method, variant, encoder, name, known, labelled, k_rule, seed, scored_on
-            )
+            cell = BenchCell(
+                dataset, method, variant, encoder, name, known, labelled, k_rule, seed, scored_on,
+                shots, *pile,
+            )  # fmt: skip
+            if cell not in seen:  # with shots, all ratios are the same cell
+                seen.add(cell)
+                yield cell
 
 
 def _all_presets() -> tuple[str, ...]:
@@ -333,9 +350,20 @@ def _sections(values: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _ratio(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ConfigError(f"{key} has {value!r}; give numbers above 0 and at most 1")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ConfigError(f"{key} has {value!r}; give numbers from 0 to 1")
     return float(value)
+
+
+def _check_piles(lists: Mapping[str, Sequence[Any]]) -> None:
+    for key, name in PILE_LISTS.items():
+        for value in lists.get(key, ()):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ConfigError(f"{key} has {value!r}; give numbers")
+            try:
+                Pile(**{name: value})  # type: ignore[arg-type]
+            except UsageError as error:
+                raise ConfigError(f"{key}: {error}") from None
 
 
 def _choose(name: Any, known: Sequence[str], what: str) -> None:

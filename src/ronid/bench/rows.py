@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ronid.bench.plan import COORDINATES, FORMAT_VERSION
+from ronid.bench.plan import COORDINATES, FORMAT_VERSION, UNSAID
 from ronid.errors import DataError, RonidWarning
 from ronid.files import without_nan
 
@@ -17,8 +17,8 @@ Row = dict[str, Any]
 
 
 def coordinates(row: Row) -> tuple[Any, ...]:
-    """Return what tells the cell of a row from another; old rows were all scored on test."""
-    return tuple(row.get(name, "test" if name == "scored_on" else None) for name in COORDINATES)
+    """Return what tells the cell of a row from another; old rows do not say what was usual."""
+    return tuple(row.get(name, UNSAID.get(name)) for name in COORDINATES)
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -9,16 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ronid.bench.plan import COORDINATES, VARIANTS
+from ronid.bench.plan import COORDINATES
 from ronid.bench.published import DATASETS, Published, published
 from ronid.bench.rows import Row, coordinates, latest
+from ronid.bench.variants import VARIANTS
+from ronid.data.pile import PUBLISHED as AS_PUBLISHED
 from ronid.errors import UsageError
 from ronid.methods import METHODS
 
 BY = ("method", "variant", "encoder", "preset", "known_ratio")
 MEASURES = {
     "nmi": "NMI", "ari": "ARI", "acc": "ACC", "known_acc": "known", "novel_acc": "novel",
-    "h_score": "H-score",
+    "h_score": "H-score", "macro_acc": "macro", "tail_acc": "smallest third",
 }  # fmt: skip
 RULES = ("argmax", "refit")
 _SETTING = tuple(name for name in COORDINATES if name not in ("dataset", "seed"))
@@ -226,9 +228,9 @@ def _text(name: str, value: Any) -> str:
     """Write one coordinate for people."""
     if name == "method" and value in METHODS:
         return METHODS[value].title
-    if name in ("known_ratio", "labelled_ratio"):
+    if name in ("known_ratio", "labelled_ratio", "label_noise", "absent_ratio", "chatter_ratio"):
         return f"{100 * value:g}%"
-    return str(value)
+    return f"{value:g}" if name == "tail" else str(value)
 
 
 def _published_lines(
@@ -241,7 +243,8 @@ def _published_lines(
     """Return the printed lines of the protocols, variants and datasets that the rows have."""
     if beside == "none":
         return []
-    protocols = {(row["known_ratio"], row["labelled_ratio"]) for row in rows}
+    usual = [row for row in rows if all(row.get(k, v) == v for k, v in AS_PUBLISHED.items())]
+    protocols = {(row["known_ratio"], row["labelled_ratio"]) for row in usual}
     variants = {row["variant"] for row in rows} | {""}
     titles = {_text("method", row["method"]) for row in rows}
     lines = []
@@ -278,7 +281,11 @@ def _caption(setting: tuple[Any, ...], shown: Sequence[str], rule: str) -> str:
         "refit": "intents are those of k-means on the scored rows (refit)",
         "both": "argmax: nearest prototype; refit: k-means on the scored rows",
     }
-    parts = [f"{name.replace('_', ' ')}: {_text(name, v)}" for name, v in hidden.items() if v != ""]
+    parts = [
+        f"{name.replace('_', ' ')}: {_text(name, value)}"
+        for name, value in hidden.items()
+        if value != AS_PUBLISHED.get(name, "")
+    ]
     return "; ".join([*parts, said[rule], "mean ± sample standard deviation over seeds"])
 
 

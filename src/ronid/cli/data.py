@@ -77,15 +77,31 @@ def fetch(
 def split(
     name: Annotated[str, typer.Argument(help="Benchmark.")],
     out: Annotated[Path, typer.Option(help="Folder to write.", file_okay=False)],
-    known: Annotated[float, typer.Option(help="Share of intents that are known.")] = 0.75,
+    known: Annotated[
+        float, typer.Option(help="Share of intents that are known; 0: no labels.")
+    ] = 0.75,
     labelled: Annotated[float, typer.Option(help="Share of their utterances labelled.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    shots: Annotated[
+        int, typer.Option(help="Label so many of every known intent instead of a share.")
+    ] = 0,
+    label_noise: Annotated[float, typer.Option(help="Share of labels made wrong.")] = 0.0,
+    absent: Annotated[
+        float, typer.Option(help="Share of known intents with labelled utterances only.")
+    ] = 0.0,
+    tail: Annotated[float, typer.Option(help="Thin to sizes so many times apart.")] = 1.0,
+    chatter: Annotated[
+        float, typer.Option(help="Share of the pile that belongs to no intent.")
+    ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Draw a benchmark split and write it as cell.json, train.csv, dev.csv and test.csv."""
-    from ronid.data.splits import benchmark_cell, write_problem
+    from ronid.data.cell_files import write_problem
+    from ronid.data.pile import Pile
+    from ronid.data.splits import benchmark_cell
 
-    cell = benchmark_cell(name, known, labelled, seed)
+    pile = Pile(shots, label_noise, absent, tail, chatter)
+    cell = benchmark_cell(name, known, labelled, seed, pile)
     files = [str(path) for path in write_problem(out, cell)]
     if as_json:
         _print_json(

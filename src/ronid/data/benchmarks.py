@@ -34,6 +34,7 @@ class Benchmark:
         origin: Who made it.
         location: Owner, repository, revision and folder of the files on GitHub.
         max_length_tokens: Longest input in the published protocol, longer ones are cut.
+        foreign: Other benchmarks, of whose utterances none belongs to an intent of this one.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Benchmark:
     origin: str
     location: str
     max_length_tokens: int
+    foreign: tuple[str, ...] = ()
 
 
 BENCHMARKS = {
@@ -60,6 +62,7 @@ BENCHMARKS = {
         origin="clinc/oos-eval",
         location="thuiar/DeepAligned-Clustering/HEAD/data/clinc",
         max_length_tokens=30,
+        foreign=("stackoverflow",),  # not BANKING: CLINC has intents of a bank, too
     ),
     "banking": Benchmark(
         title="BANKING77",
@@ -74,6 +77,7 @@ BENCHMARKS = {
         origin="PolyAI-LDN/task-specific-datasets",
         location="thuiar/DeepAligned-Clustering/HEAD/data/banking",
         max_length_tokens=55,
+        foreign=("stackoverflow",),
     ),
     "stackoverflow": Benchmark(
         title="StackOverflow titles",
@@ -88,6 +92,7 @@ BENCHMARKS = {
         origin="jacoxu/StackOverflow",
         location="Lackel/DPN/HEAD/data/stackoverflow",
         max_length_tokens=45,
+        foreign=("clinc", "banking"),
     ),
 }
 

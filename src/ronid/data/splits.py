@@ -4,24 +4,22 @@ The benchmark protocol is that of the published code (DeepAligned and its descen
 numbers can be compared: every draw below is pinned by golden tests.
 """
 
-import csv
 import hashlib
 import json
 import random
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ronid.data import benchmarks
 from ronid.data.corpus import shortened
-from ronid.errors import DataError, RonidWarning, UsageError
+from ronid.data.pile import Pile, absent_intents, chatter_rows, misnamed, thinned
+from ronid.errors import RonidWarning, UsageError
 from ronid.types import UNLABELLED, Corpus, IntArray, Split
-
-FORMAT_VERSION = 1
 
 _HELD_OUT_ONE_IN = 5
 
@@ -153,7 +151,11 @@ class Cell:
         labelled_ratio: Share of the training utterances of known intents that are labelled.
         seed: Seed of both draws.
         known: Known intents in drawn order.
-        labelled: Training rows that carry their label, in drawn order.
+        labelled: Training rows that carry a label, in drawn order.
+        pile: How the pile differs from the published protocol.
+        kept: Training rows that are left, ascending; empty for all.
+        given: Labels of `labelled` where some are wrong; empty where all are true.
+        chatter: Benchmark and training row of every utterance from elsewhere.
     """
 
     dataset: str
@@ -162,11 +164,22 @@ class Cell:
     seed: int
     known: tuple[str, ...]
     labelled: tuple[int, ...]
+    pile: Pile = field(default_factory=Pile)
+    kept: tuple[int, ...] = ()
+    given: tuple[str, ...] = ()
+    chatter: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The cell as plain values; what the published protocol does not have, only if it is so."""
+        plain = asdict(self) | {"pile": self.pile.changes}
+        later = ("pile", "kept", "given", "chatter")
+        return {key: value for key, value in plain.items() if value or key not in later}
 
     @property
     def hash(self) -> str:
         """SHA-256 of the cell as canonical JSON."""
-        canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(self.content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -188,37 +201,94 @@ class BenchmarkProblem:
 
 
 def benchmark_cell(
-    dataset: str, known_ratio: float = 0.75, labelled_ratio: float = 0.1, seed: int = 0
+    dataset: str,
+    known_ratio: float = 0.75,
+    labelled_ratio: float = 0.1,
+    seed: int = 0,
+    pile: Pile | None = None,
 ) -> Cell:
-    """Draw the known intents and labelled utterances of a benchmark.
+    """Draw the known intents and labelled utterances of a benchmark, and change its pile.
 
     Args:
         dataset: Name of the benchmark.
-        known_ratio: Share of intents that are known; the count is rounded half to even.
-        labelled_ratio: Share of each known intent's training utterances that are labelled.
-        seed: Seed of both draws.
+        known_ratio: Share of intents that are known; the count is rounded half to even. 0 for no
+            labels at all.
+        labelled_ratio: Share of each known intent's training utterances that are labelled; not
+            asked where the pile has `shots`. 0 for no labels at all.
+        seed: Seed of all draws.
+        pile: How the pile differs from the published protocol; None for not at all.
 
     Returns:
         The cell, the same on every machine.
 
     Raises:
-        UsageError: A ratio is not in (0, 1], or the benchmark is unknown.
+        UsageError: A ratio is not in 0..1, or the benchmark is unknown.
         DataError: Its files are missing or changed.
     """
     for name, ratio in (("known", known_ratio), ("labelled", labelled_ratio)):
-        if not 0 < ratio <= 1:
-            raise UsageError(f"the {name} ratio is {ratio}; it must be above 0 and at most 1")
+        if not 0 <= ratio <= 1:
+            raise UsageError(f"the {name} ratio is {ratio}; it must be from 0 to 1")
+    pile = pile or Pile()
     labels = np.array(benchmarks.read(dataset, "train").labels)
-    intents = np.unique(labels)  # sorted as strings
+    intents, classes = np.unique(labels, return_inverse=True)  # sorted as strings
     # The published protocol draws with the legacy generators of NumPy and Python.
     legacy = np.random.RandomState(seed)  # noqa: NPY002 - same draw as the published code
     known = legacy.choice(intents, round(len(intents) * known_ratio), replace=False).tolist()
+    if not labelled_ratio and not pile.shots:
+        known = []
+    kept = np.arange(len(labels)) if pile.tail == 1 else thinned(classes, pile.tail, seed)
+    labelled = _draw_labelled(labels, kept, known, labelled_ratio, seed, pile)
+    given = [str(labels[row]) for row in labelled]
+    if pile.absent_ratio:
+        gone = np.isin(labels[kept], list(absent_intents(known, pile.absent_ratio, seed)))
+        kept = kept[~gone | np.isin(kept, labelled)]
+    chatter: list[tuple[str, int]] = []
+    if pile.chatter_ratio:
+        sizes = {name: len(benchmarks.read(name, "train")) for name in _foreign(dataset)}
+        chatter = chatter_rows(sizes, len(kept), pile.chatter_ratio, seed)
+    noisy = misnamed(given, known, pile.label_noise, seed) if pile.label_noise else []
+    return Cell(
+        dataset,
+        known_ratio,
+        labelled_ratio,
+        seed,
+        tuple(known),
+        tuple(labelled),
+        pile,
+        tuple(kept.tolist()) if len(kept) < len(labels) else (),
+        tuple(noisy),
+        tuple(chatter),
+    )
+
+
+def _draw_labelled(  # noqa: PLR0913, PLR0917 - all of them decide the draw
+    labels: NDArray[np.str_],
+    kept: IntArray,
+    known: Sequence[str],
+    ratio: float,
+    seed: int,
+    pile: Pile,
+) -> list[int]:
+    """Draw the labelled rows intent by intent, in the order of `known`."""
     rng = random.Random(seed)
     labelled: list[int] = []
     for intent in known:
-        rows = np.flatnonzero(labels == intent).tolist()
-        labelled += rng.sample(rows, round(labelled_ratio * len(rows)))
-    return Cell(dataset, known_ratio, labelled_ratio, seed, tuple(known), tuple(labelled))
+        rows = kept[labels[kept] == intent].tolist()
+        if pile.shots:  # the first of a shuffle: more shots hold all of fewer
+            labelled += rng.sample(rows, len(rows))[: pile.shots]
+            continue
+        wanted = round(ratio * len(rows))
+        # An intent of a long tail would not be known without a label.
+        labelled += rng.sample(rows, wanted if pile.tail == 1 else max(1, wanted))
+    return labelled
+
+
+def _foreign(dataset: str) -> tuple[str, ...]:
+    """Return the benchmarks that chatter is drawn from."""
+    names = benchmarks.benchmark(dataset).foreign
+    if not names:
+        raise UsageError(f"no other benchmark is foreign to '{dataset}', so it can get no chatter")
+    return names
 
 
 def benchmark_problem(cell: Cell) -> BenchmarkProblem:
@@ -228,7 +298,8 @@ def benchmark_problem(cell: Cell) -> BenchmarkProblem:
         cell: A drawn split.
 
     Returns:
-        The problem: all training rows, known intents only for early stopping, the whole test set.
+        The problem: the training rows of the pile with chatter behind them, known intents only
+        for early stopping, the whole test set. Chatter has no true class.
 
     Raises:
         DataError: The files are missing or changed.
@@ -237,98 +308,25 @@ def benchmark_problem(cell: Cell) -> BenchmarkProblem:
     novel = sorted(set(train.known) - set(cell.known))
     classes = (*cell.known, *novel)
     index = {name: i for i, name in enumerate(classes)}
-    truth = _targets(train.labels, index)
-    targets = np.full(len(truth), UNLABELLED, np.int64)
+    kept = np.array(cell.kept, np.int64) if cell.kept else np.arange(len(train))
+    strangers = {name: benchmarks.read(name, "train").texts for name, _ in cell.chatter}
+    none = np.full(len(cell.chatter), UNLABELLED, np.int64)
+    all_truth = _targets(train.labels, index)
+    targets = np.full(len(train), UNLABELLED, np.int64)
     labelled = np.array(cell.labelled, np.int64)
-    targets[labelled] = truth[labelled]
+    targets[labelled] = _targets(cell.given, index) if cell.given else all_truth[labelled]
     dev_truth = _targets(dev.labels, index)
     dev_rows = np.flatnonzero(dev_truth < len(cell.known))
     split = Split(
-        texts=tuple(train.texts),
-        targets=targets,
+        texts=(
+            *(train.texts[row] for row in kept),
+            *(strangers[name][row] for name, row in cell.chatter),
+        ),
+        targets=np.concatenate([targets[kept], none]),
         known=cell.known,
         n_intents=len(classes),
         dev_texts=tuple(dev.texts[row] for row in dev_rows),
         dev_targets=dev_truth[dev_rows],
-        truth=truth,
+        truth=np.concatenate([all_truth[kept], none]),
     )
     return BenchmarkProblem(split, tuple(test.texts), _targets(test.labels, index), classes)
-
-
-def cell_path(folder: str | Path, cell: Cell) -> Path:
-    """File of a cell in a folder of cells."""
-    name = (
-        f"{cell.dataset}-known{cell.known_ratio:g}-labelled{cell.labelled_ratio:g}-seed{cell.seed}"
-    )
-    return Path(folder) / f"{name}.json"
-
-
-def write_cell(path: str | Path, cell: Cell) -> Path:
-    """Write a cell as JSON, with its hash; folders on the way are made."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"format_version": FORMAT_VERSION, **asdict(cell), "hash": cell.hash}
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return path
-
-
-def read_cell(path: str | Path) -> Cell:
-    """Read a cell and verify its hash.
-
-    Args:
-        path: File written by `write_cell`.
-
-    Returns:
-        The cell.
-
-    Raises:
-        DataError: The file is missing, is no cell, or was changed.
-    """
-    try:
-        content: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-        version, expected = content.pop("format_version"), content.pop("hash")
-        content |= {key: tuple(content[key]) for key in ("known", "labelled")}
-        cell = Cell(**content)
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist; write it with: ronid data split") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is no benchmark cell ({error}); write it again") from None
-    if version != FORMAT_VERSION:
-        raise DataError(f"{path} has format {version}, this release reads {FORMAT_VERSION}")
-    if cell.hash != expected:
-        raise DataError(
-            f"{path} was changed: its hash is {cell.hash}, not {expected}; write it again"
-        )
-    return cell
-
-
-def write_problem(folder: str | Path, cell: Cell) -> list[Path]:
-    """Write a cell and its utterances as CSV files, for other programs.
-
-    Args:
-        folder: Where `cell.json`, `train.csv`, `dev.csv` and `test.csv` go.
-        cell: A drawn split.
-
-    Returns:
-        The files. Columns are id (row), text, intent (empty when hidden) and truth.
-    """
-    problem = benchmark_problem(cell)
-    split, names = problem.split, problem.classes
-    train_truth = split.truth if split.truth is not None else split.targets
-    hidden = np.full(len(problem.test_targets), UNLABELLED, np.int64)
-    folder = Path(folder)
-    parts = {
-        "train": (split.texts, split.targets, train_truth),
-        "dev": (split.dev_texts, split.dev_targets, split.dev_targets),
-        "test": (problem.test_texts, hidden, problem.test_targets),
-    }
-    files = [write_cell(folder / "cell.json", cell)]
-    for part, (texts, targets, truth) in parts.items():
-        path = folder / f"{part}.csv"
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(("id", "text", "intent", "truth"))
-            for row, (text, target, true) in enumerate(zip(texts, targets, truth, strict=True)):
-                writer.writerow((row, text, names[target] if target >= 0 else "", names[true]))
-        files.append(path)
-    return files
