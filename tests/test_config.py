@@ -84,7 +84,7 @@ def test_configs_cannot_be_changed_in_place() -> None:
             {"start": {"prototypes": "random"}},
             "choose one of: 'kmeans', 'semisup_kmeans', 'breathing'",
         ),
-        ({"e_step": {"prior": "uniform"}}, "choose one of: 'moving', 'shrunk'"),
+        ({"e_step": {"prior": "even"}}, "choose one of: 'moving', 'shrunk', 'uniform'"),
         ({"m_step": {"prototype_update": 1}}, "choose one of: 'item', 'batch'"),
     ],
 )

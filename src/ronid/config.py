@@ -183,9 +183,11 @@ class EStepConfig:
             convex; as printed it is concave and Sinkhorn does not solve it.
         score_temperature: Temperature inside P. The paper does not say; only its product with
             `eta` matters, and 1 gives the kernel exp(cosine / eta).
-        prior: `moving` average that starts uniform (paper), or `shrunk`: shares predicted at the
+        prior: `moving` average that starts uniform (paper); `shrunk`: shares predicted at the
             start and then kept, drawn towards uniform unless the sizes of known intents differ
-            more than errors explain.
+            more than errors explain; or `uniform` throughout.
+        slack: How far the shares of the intents may leave the prior: the entropy weight over that
+            of their divergence (unbalanced transport with relaxed marginals); 0 for not at all.
         prior_momentum: lambda_1 (paper: 0.95) of the moving prior.
         prior_floor: No class falls below this share.
         rows: Transport over `unlabelled` rows (given labels are kept and their mass taken off the
@@ -197,7 +199,8 @@ class EStepConfig:
     pseudo_labels: Literal["transport", "kmeans"] = "transport"
     eta: float = 0.05
     score_temperature: float = 1.0
-    prior: Literal["moving", "shrunk"] = "moving"
+    prior: Literal["moving", "shrunk", "uniform"] = "moving"
+    slack: float = 0.0
     prior_momentum: float = 0.95
     prior_floor: float = 1e-4
     rows: Literal["unlabelled", "all"] = "unlabelled"

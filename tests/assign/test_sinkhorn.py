@@ -110,6 +110,72 @@ def test_marginals_are_met(n: int, k: int, seed: int, eta: float, dead: int, sin
     assert (marginal[plan.labels()] > 0).all()
 
 
+def naive_relaxed_plan(scores: Tensor, marginal: Tensor, eta: float, rho: float) -> np.ndarray:
+    """Unbalanced Sinkhorn as in the textbook: the column scaling is damped by rho / (rho + eta)."""
+    kernel = np.exp(scores.double().numpy() / eta)
+    nu = marginal.numpy() / marginal.numpy().sum()
+    columns = np.ones(kernel.shape[1])
+    for _ in range(3000):
+        rows = (1 / len(kernel)) / (kernel @ columns)
+        columns = (nu / (kernel.T @ rows)) ** (rho / (rho + eta))
+    return rows[:, None] * kernel * columns
+
+
+@pytest.mark.filterwarnings("ignore:If reg_type = entropy")
+@pytest.mark.parametrize("rho", [0.05, 0.5, 5.0])
+def test_relaxed_plan_equals_textbook_scaling_and_pot(rho: float) -> None:
+    scores, marginal = problem(40, 7)
+    plan = sinkhorn(
+        scores, marginal, eta=0.5, slack=0.5 / rho, tolerance=1e-12, max_iterations=20_000
+    )
+    expected = naive_relaxed_plan(scores, marginal, 0.5, rho)
+    np.testing.assert_allclose(plan.dense(), expected / expected.sum(), atol=1e-10)
+    oracle = ot.unbalanced.sinkhorn_unbalanced(
+        np.full(40, 1 / 40), marginal.numpy(), -scores.numpy(), 0.5, (float("inf"), rho),
+        reg_type="entropy", numItermax=20_000, stopThr=1e-12,
+    )  # fmt: skip
+    np.testing.assert_allclose(plan.dense(), oracle, atol=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 1000), k=st.integers(1, 6), slack=st.floats(0.001, 20), dead=st.booleans()
+)
+def test_relaxed_plan_is_the_least_cost_among_its_likes(
+    seed: int, k: int, slack: float, dead: bool
+) -> None:
+    scores, marginal = problem(15, k, seed)
+    marginal[0] = 0 if dead and k > 1 else marginal[0]
+    nu = marginal / marginal.sum()
+    plan = sinkhorn(scores, marginal, eta=0.5, slack=slack, tolerance=1e-9, max_iterations=20_000)
+    assert plan.converged
+    assert plan.dense().sum(dim=1) == pytest.approx(np.full(15, 1 / 15))
+
+    def cost(dense: Tensor) -> float:
+        sums = dense.sum(dim=0)
+        divergence = (torch.xlogy(sums, sums) - torch.xlogy(sums, nu)).sum()
+        entropy = -torch.xlogy(dense, dense).sum()
+        return float(-(dense * scores).sum() - 0.5 * entropy + 0.5 / slack * divergence)
+
+    best = cost(plan.dense())
+    for shift in torch.randn(8, k, dtype=torch.float64) * 0.3:
+        other = ((scores / 0.5 + plan.potentials + shift).softmax(dim=1)) / 15
+        assert cost(other) >= best - 1e-9
+
+
+def test_slack_leads_from_the_prior_to_the_prediction() -> None:
+    scores, marginal = clustered(400, 10, temperature=1.0)
+    nu = marginal / marginal.sum()
+    free = (scores / 0.05).softmax(dim=1).mean(dim=0)
+    gaps = [
+        float((sinkhorn(scores, marginal, eta=0.05, slack=s).dense().sum(dim=0) - nu).abs().sum())
+        for s in (0.0, 0.1, 1.0, 10.0, 1000.0)
+    ]
+    assert gaps == sorted(gaps)
+    assert gaps[0] < 2e-3
+    assert gaps[-1] == pytest.approx(float((free - nu).abs().sum()), abs=5e-3)
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_permuting_rows_and_classes_permutes_the_plan(seed: int) -> None:
@@ -336,3 +402,8 @@ def test_cosine_blocks_of_chosen_rows_equal_the_rows_of_the_whole() -> None:
     chosen = cosine_blocks(points, prototypes, temperature=0.5, rows=rows)
     assert chosen.shape == (4, 4)
     torch.testing.assert_close(chosen[1:4], (points[rows] @ prototypes.T / 0.5)[1:4])
+
+
+def test_negative_slack_is_refused() -> None:
+    with pytest.raises(ValueError, match="slack is -1"):
+        sinkhorn(*problem(4, 2), eta=0.5, slack=-1)

@@ -11,6 +11,11 @@ one iteration is one pass over blocks of rows: normalise the rows, sum the colum
 log(nu) - log(sums), or to where Anderson extrapolation of such moves leads, if that is better.
 A constant added to a row of S changes nothing: cosines over a temperature serve as well as log P.
 
+The class condition may be relaxed: instead of Q^T 1 = nu a term rho * KL(Q^T 1 | nu) is paid. With
+the slack eta / rho the solution keeps its form, and now the classes receive shares proportional to
+nu_j exp(-slack * g_j): less than nu where g had to push mass in, more where it had to hold it back.
+Slack 0 is the exact condition; the larger it is, the nearer the plan comes to softmax(S / eta).
+
 exp(S / eta) overflows for a small eta. The pass therefore works on the kernel
 
     K_ij = exp(S_ij / eta + r_j - max_j' (S_ij' / eta + r_j'))
@@ -135,12 +140,13 @@ class Plan:
 
 
 @torch.no_grad()
-def sinkhorn(
+def sinkhorn(  # noqa: PLR0913 - the problem, how exactly, and in what room
     scores: Scores,
     class_marginal: Tensor,
     *,
     eta: float,
     tolerance: float = 1e-3,
+    slack: float = 0.0,
     max_iterations: int = 1000,
     block_rows: int = 4096,
     kernel_bytes: int = 128 * 2**20,
@@ -154,19 +160,24 @@ def sinkhorn(
             gets no mass.
         eta: Entropy weight; the smaller, the harder the plan and the slower the convergence.
         tolerance: L1 error of the column sums at which to stop.
+        slack: eta / rho where a distance of the column sums from the marginal costs rho times
+            their KL divergence; 0 for the marginal itself.
         max_iterations: Passes over the rows at most.
         block_rows: Rows handled at once.
         kernel_bytes: Keep the kernel between iterations if it is no larger than this.
 
     Returns:
-        The plan; its row sums are exactly 1/n, its column sums within `residual`.
+        The plan; its row sums are exactly 1/n, its column sums within `residual` of the class
+        marginal, or with slack of the shares that are then asked for.
 
     Raises:
         ValueError: An argument is out of range or a score is not a number.
     """
     marginal = _checked_marginal(class_marginal, scores, eta, min(max_iterations, block_rows))
+    if not (slack >= 0 and math.isfinite(slack)):
+        raise ValueError(f"slack is {slack}; it must be 0 or a positive number")
     kernel = _Kernel(scores, eta, block_rows, kernel_bytes)
-    plan = _solve(kernel, marginal, tolerance, max_iterations)
+    plan = _solve(kernel, marginal, slack, tolerance, max_iterations)
     if not plan.converged:
         warnings.warn(
             f"Sinkhorn stopped after {plan.iterations} iterations with a column error of "
@@ -177,7 +188,9 @@ def sinkhorn(
     return plan
 
 
-def _solve(kernel: "_Kernel", marginal: Tensor, tolerance: float, max_iterations: int) -> Plan:
+def _solve(
+    kernel: "_Kernel", marginal: Tensor, slack: float, tolerance: float, max_iterations: int
+) -> Plan:
     """Iterate the class potentials; the plan of least column error is kept."""
     live = marginal > 0
     share = marginal[live]
@@ -188,8 +201,9 @@ def _solve(kernel: "_Kernel", marginal: Tensor, tolerance: float, max_iterations
     while residual >= tolerance and iterations < max_iterations:
         iterations += 1
         potentials[live] = trial
-        sums = kernel.column_sums(potentials)
-        error = float((sums - marginal).abs().sum())
+        sums = kernel.column_sums(potentials)[live]
+        asked = (share.log() - slack * trial).softmax(dim=0) if slack else share
+        error = float((sums - asked).abs().sum())
         if not math.isfinite(error):
             raise ValueError("scores hold NaN or infinity; look for empty texts or zero vectors")
         if error < residual:
@@ -198,7 +212,7 @@ def _solve(kernel: "_Kernel", marginal: Tensor, tolerance: float, max_iterations
             trial, last = plain, math.inf
             anderson.forget()
             continue
-        step, last = (share / sums[live]).log(), error
+        step, last = (asked / sums).log() / (1 + slack), error
         plain = trial + step
         trial = anderson.propose(trial, step)
     potentials[live] = best

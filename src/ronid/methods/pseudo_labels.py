@@ -189,6 +189,7 @@ def e_step(
         cosine_blocks(embeddings, prototypes, temperature=config.score_temperature, rows=free),
         marginal,
         eta=config.eta,
+        slack=config.slack,
         tolerance=config.tolerance,
         max_iterations=config.max_iterations,
     )
