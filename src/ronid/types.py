@@ -110,6 +110,8 @@ class Split:
         dev_embeddings: The same for the held-out utterances.
         truth: (n,) true classes for diagnostics only, UNLABELLED where unknown, or None.
         count_rule: Where K comes from, see `CountRule`.
+        forbidden: (m, 2) rows, and an intent that each must not get.
+        closed: Intents that no unlabelled row may get.
     """
 
     texts: Sequence[str]
@@ -122,6 +124,8 @@ class Split:
     dev_embeddings: FloatArray | None = None
     truth: IntArray | None = None
     count_rule: CountRule = "given"
+    forbidden: IntArray = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    closed: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)

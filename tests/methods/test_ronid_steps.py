@@ -18,7 +18,7 @@ from ronid.encode.rows import Rows
 from ronid.errors import ConfigError
 from ronid.losses.prototype import temperature_of
 from ronid.methods.pseudo_labels import CANDIDATES, _proposals, e_step, exchange, settle
-from ronid.methods.ronid import _tempered, alternate, m_step
+from ronid.methods.ronid import tempered, alternate, m_step
 from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
@@ -422,11 +422,11 @@ class TestMStep:
 
 def test_certainty_sets_the_temperature_by_the_number_of_intents() -> None:
     config = RoNIDConfig(m_step=MStepConfig(certainty=0.9))
-    assert _tempered(config, 20).m_step.temperature == temperature_of(20, 0.9)
-    assert _tempered(RoNIDConfig(), 20) == RoNIDConfig()
-    assert _tempered(config, 1) == config
+    assert tempered(config, 20).m_step.temperature == temperature_of(20, 0.9)
+    assert tempered(RoNIDConfig(), 20) == RoNIDConfig()
+    assert tempered(config, 1) == config
     with pytest.raises(ConfigError, match="between 0.5 and 1"):
-        _tempered(RoNIDConfig(m_step=MStepConfig(certainty=0.4)), 2)
+        tempered(RoNIDConfig(m_step=MStepConfig(certainty=0.4)), 2)
 
 
 class TestPredict:

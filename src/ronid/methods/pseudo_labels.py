@@ -14,6 +14,7 @@ from ronid.assign.align import match
 from ronid.assign.breathing import halves
 from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
 from ronid.assign.prior import shrunk_prior, unlabelled_marginal, update_prior
+from ronid.assign.forbid import nearest_allowed, without
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.config import EStepConfig, RoNIDConfig
 from ronid.train.state import StageState
@@ -74,7 +75,8 @@ def _labels(embeddings: Tensor, state: StageState, split: Split, config: EStepCo
     """Return the (n,) labels of an iteration of `settle`; given ones are kept."""
     if config.pseudo_labels == "kmeans":
         targets = torch.from_numpy(split.targets).to(embeddings.device)
-        nearest = nearest_centroid(embeddings, state.tensors["prototypes"])
+        prototypes = state.tensors["prototypes"]
+        nearest = nearest_allowed(embeddings, prototypes, split)
         return torch.where(targets >= 0, targets, nearest)
     found = e_step(embeddings, state, split, config, torch.Generator(embeddings.device))
     return torch.from_numpy(found.labels).to(embeddings.device)
@@ -177,7 +179,8 @@ def e_step(
         predicted = nearest_centroid(embeddings, prototypes)
         moved = update_prior(prior, predicted, config.prior_momentum, config.prior_floor)
     if config.pseudo_labels == "kmeans":
-        return _assignment(_kmeans_labels(embeddings, prototypes, generator), targets, moved)
+        labels = _kmeans_labels(embeddings, prototypes, generator)
+        return _assignment(_corrected(labels, embeddings, prototypes, split), targets, moved)
     marginal, free = prior, torch.arange(len(targets), device=targets.device)
     if config.rows == "unlabelled":
         free = free[targets < 0]
@@ -185,8 +188,12 @@ def e_step(
         marginal = unlabelled_marginal(prior, given, len(targets))
     if len(free) == 0:
         return _assignment(targets, targets, moved)
+    if split.closed:  # an intent without mass gets no row
+        marginal = marginal.clone()
+        marginal[list(split.closed)] = 0
+    scores = cosine_blocks(embeddings, prototypes, temperature=config.score_temperature, rows=free)
     plan = sinkhorn(
-        cosine_blocks(embeddings, prototypes, temperature=config.score_temperature, rows=free),
+        without(scores, split.forbidden, free),
         marginal,
         eta=config.eta,
         slack=config.slack,
@@ -199,6 +206,17 @@ def e_step(
     return replace(
         solved, iterations=plan.iterations, residual=plan.residual, converged=plan.converged
     )
+
+
+def _corrected(labels: Tensor, embeddings: Tensor, prototypes: Tensor, split: Split) -> Tensor:
+    """Return labels of which those that a row must not have are replaced by the next best."""
+    pairs = torch.from_numpy(split.forbidden).to(labels.device)
+    closed = torch.tensor(split.closed, dtype=labels.dtype, device=labels.device)
+    wrong = torch.isin(labels, closed)
+    wrong[pairs[labels[pairs[:, 0]] == pairs[:, 1], 0]] = True
+    if not wrong.any():
+        return labels
+    return torch.where(wrong, nearest_allowed(embeddings, prototypes, split), labels)
 
 
 def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:

@@ -8,7 +8,7 @@ P, the model's prediction, is the softmax over prototypes: no pseudo-label loss 
 ever train a linear head on the new intents.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -52,7 +52,7 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
         training: Encoder, seed, progress and checkpoint of this fit.
     """
     if split.count_rule == "given":
-        _tempered(config, split.n_intents)  # a wrong setting is refused before the work
+        tempered(config, split.n_intents)  # a wrong setting is refused before the work
     encoder = training.encoder
     if config.encoder.trainable_layers == 0 and not config.encoder.adapter_width:
         raise UsageError("nothing to train: set encoder.trainable_layers or encoder.adapter_width")
@@ -61,7 +61,7 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     rough = count_intents(training, split, rows, "rough_count")  # how many neighbours are alike
     contrast(training, rough, rows, config.contrast)
     split = count_intents(training, split, rows)
-    config = _tempered(config, split.n_intents)
+    config = tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)
     return gather(
         training,
@@ -74,8 +74,16 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     )
 
 
-def _tempered(config: RoNIDConfig, n_intents: int) -> RoNIDConfig:
-    """Return the recipe with the temperature of the M-step that suits the number of intents."""
+def tempered(config: RoNIDConfig, n_intents: int) -> RoNIDConfig:
+    """Return the recipe with the temperature of the M-step that suits the number of intents.
+
+    Args:
+        config: The recipe.
+        n_intents: How many intents there are.
+
+    Raises:
+        ConfigError: Its certainty is impossible for so many.
+    """
     learn = config.m_step
     if not learn.certainty or n_intents == 1:
         return config
@@ -88,8 +96,23 @@ def _tempered(config: RoNIDConfig, n_intents: int) -> RoNIDConfig:
     return replace(config, m_step=replace(learn, temperature=suited))
 
 
-def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig) -> StageState:
-    """Run the EM loop; the state returned holds `prototypes` and `prior`."""
+def alternate(
+    training: Training,
+    split: Split,
+    rows: Rows,
+    config: RoNIDConfig,
+    first: Callable[[Tensor], Tensor] | None = None,
+) -> StageState:
+    """Run the EM loop; the state returned holds `prototypes` and `prior`.
+
+    Args:
+        training: What the stages of this fit share.
+        split: The problem.
+        rows: Its training rows, prepared.
+        config: The recipe.
+        first: Given the (n, d) features of all rows, returns the (k, d) prototypes to begin with,
+            each of which stays the intent that it is; those of `config.start` when None.
+    """
     encoder, learn = training.encoder, config.m_step
     state = StageState(encoder)
     stage = Stage(
@@ -108,12 +131,16 @@ def alternate(training: Training, split: Split, rows: Rows, config: RoNIDConfig)
         embeddings = encoder.embed_all(rows)
         generator = generator_of(embeddings.device, training.seed, "e-step", epoch)
         if "prototypes" not in state.tensors:
-            state.put("prototypes", start_prototypes(embeddings, split, config.start, generator))
+            start = first(embeddings) if first else None
+            if start is None:
+                start = start_prototypes(embeddings, split, config.start, generator)
+            state.put("prototypes", start)
             state.put("prior", uniform_prior(split.n_intents))
             estimate_prior(embeddings, state, split, config.e_step)
             iterations = config.start.settle_iterations
             settle(embeddings, state, split, config.e_step, iterations, estimate=True)
-            exchange(embeddings, state, split, config, generator)
+            if first is None:
+                exchange(embeddings, state, split, config, generator)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
         state.put("labels", torch.from_numpy(assignment.labels))

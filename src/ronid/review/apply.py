@@ -15,6 +15,7 @@ from ronid.review.events import (
     Gather,
     KeepApart,
     KeepWhole,
+    Learn,
     Lock,
     Merge,
     Move,
@@ -52,7 +53,9 @@ def touched(state: State, action: Act) -> frozenset[str]:
         if hasattr(action, name):
             ids.add(getattr(action, name))
     ids.update(getattr(action, "intents", ()))
-    if isinstance(action, Split):
+    if isinstance(action, Learn):
+        ids.update(id for shift in action.shifts for id in (shift.source, shift.into))
+    elif isinstance(action, Split):
         ids.update(part.id for part in action.parts)
     elif hasattr(action, "rows"):
         rows = np.array(action.rows, np.int64)
@@ -278,6 +281,28 @@ def _keep_whole(state: State, action: KeepWhole, who: str) -> State:
     return replace(state, whole=state.whole | {intent.id})
 
 
+def _learn(state: State, action: Learn, who: str) -> State:
+    """Shift what is still where training saw it; what people said meanwhile counts more."""
+    places = state.places.copy()
+    came = np.zeros(len(state.slots), np.int64)
+    for shift in action.shifts:
+        source, target = state.intents.get(shift.source), state.intents.get(shift.into)
+        if source is None or target is None or target.status == "rejected":
+            continue
+        if source.locked or target.locked:
+            continue
+        rows = _existing(state, shift.rows)
+        rows = rows[(state.places[rows] == source.slot) & ~state.confirmed[rows]]
+        places[rows] = target.slot
+        came[[source.slot, target.slot]] += len(rows)
+    moved = [
+        replace(i, changed=i.changed + int(came[i.slot]))
+        for i in state.intents.values()
+        if came[i.slot]
+    ]
+    return replace(state, places=places).with_intent(*moved)
+
+
 _APPLY: dict[type, Callable[[State, Any, str], State]] = {
     Accept: _accept,
     Reject: _reject,
@@ -294,4 +319,5 @@ _APPLY: dict[type, Callable[[State, Any, str], State]] = {
     Merge: _merge,
     KeepApart: _keep_apart,
     KeepWhole: _keep_whole,
+    Learn: _learn,
 }

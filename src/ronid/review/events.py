@@ -159,6 +159,29 @@ class KeepWhole:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """Utterances that training on took from one intent to another."""
+
+    source: str
+    into: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Learn:
+    """The model was trained on, and sees some utterances elsewhere than before.
+
+    Args:
+        version: Version of the run that it made.
+        shifts: Utterances that went elsewhere.
+    """
+
+    kind: ClassVar[str] = "learn"
+    version: int
+    shifts: tuple[Shift, ...]
+
+
+@dataclass(frozen=True)
 class Undo:
     """The event of that number is taken back."""
 
@@ -198,6 +221,7 @@ Act = Union[  # noqa: UP007 - read by `get_args` below
     Merge,
     KeepApart,
     KeepWhole,
+    Learn,
 ]
 """What changes intents or utterances; `Undo`, `Redo` and `Return` decide which acts count."""
 
@@ -276,7 +300,7 @@ def cleaned(action: Action) -> Action:
     values: dict[str, Any] = {}
     for field in fields(action):
         value = getattr(action, field.name)
-        if field.name in ("intent", "into", "id"):
+        if field.name in ("intent", "into", "id", "source"):
             _check_id(value)
         elif field.name == "intents":
             values["intents"] = _ids(value)
@@ -286,8 +310,8 @@ def cleaned(action: Action) -> Action:
             values["description"] = _description(value)
         elif field.name == "rows":
             values["rows"] = _rows(value)
-        elif field.name == "parts":
-            values["parts"] = tuple(cleaned(part) for part in value)  # type: ignore[type-var]
+        elif field.name in ("parts", "shifts"):
+            values[field.name] = tuple(cleaned(part) for part in value)
     if isinstance(action, Split):
         _check_parts(values["parts"])
     return type(action)(**{f.name: getattr(action, f.name) for f in fields(action)} | values)
@@ -345,12 +369,12 @@ def _description(value: str) -> str:
     return text
 
 
-def action_to_json(action: Action | Part) -> dict[str, Any]:
+def action_to_json(action: Action | Part | Shift) -> dict[str, Any]:
     """Return plain values; the kind comes first."""
-    values: dict[str, Any] = {} if isinstance(action, Part) else {"kind": action.kind}
+    values: dict[str, Any] = {} if isinstance(action, Part | Shift) else {"kind": action.kind}
     for field in fields(action):
         value = getattr(action, field.name)
-        if field.name == "parts":
+        if field.name in ("parts", "shifts"):
             value = [action_to_json(part) for part in value]
         values[field.name] = list(value) if isinstance(value, tuple) else value
     return values
@@ -380,8 +404,8 @@ def _made(of: type[Any], values: Mapping[str, Any], kind: str) -> Any:
 def _typed(value: Any, hint: Any, kind: str) -> Any:
     if isinstance(hint, types.GenericAlias) and isinstance(value, list | tuple):
         return tuple(_typed(item, get_args(hint)[0], kind) for item in value)
-    if hint is Part and isinstance(value, Mapping):
-        return _made(Part, value, kind)
+    if hint in (Part, Shift) and isinstance(value, Mapping):
+        return _made(hint, value, kind)
     if hint in (int, str) and type(value) is hint:
         return value
     raise UsageError(f"action '{kind}' has a value of the wrong type: {str(value)[:80]}")

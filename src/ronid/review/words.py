@@ -11,6 +11,7 @@ from ronid.review.events import (
     Gather,
     KeepApart,
     KeepWhole,
+    Learn,
     Lock,
     Merge,
     Move,
@@ -59,6 +60,11 @@ def _split(action: Split, name: Named) -> str:
     return f"split {parts} off {name(action.intent)}"
 
 
+def _learnt(action: Learn, name: Named) -> str:
+    moved = sum(len(shift.rows) for shift in action.shifts)
+    return f"trained on, to version {action.version} of the run: {count_rows(moved)} went elsewhere"
+
+
 _WORDS: dict[type, Callable[[Any, Named], str]] = {
     Accept: lambda a, name: f"accepted {name(a.intent)}",
     Reject: lambda a, name: f"rejected {name(a.intent)}",
@@ -75,6 +81,7 @@ _WORDS: dict[type, Callable[[Any, Named], str]] = {
     Merge: _merged,
     KeepApart: lambda a, name: f"kept {' and '.join(name(id) for id in a.intents)} apart",
     KeepWhole: lambda a, name: f"kept {name(a.intent)} whole",
+    Learn: _learnt,
     Undo: lambda a, name: f"took back #{a.target}",
     Redo: lambda a, name: f"redid #{a.target}",
     Return: lambda a, name: f"returned to version {a.version}",

@@ -58,6 +58,16 @@ def _closeness(points: Tensor, prototypes: Tensor, rule: Rule) -> Tensor:
     return -torch.cdist(points, prototypes).square().log1p()
 
 
+def _allowed(prediction: Prediction, split: Split) -> IntArray:
+    """Return the most probable intents among those that the rows may have."""
+    if not len(split.forbidden) and not split.closed:
+        return prediction.labels
+    shares = prediction.probabilities.copy()
+    shares[:, list(split.closed)] = -1
+    shares[split.forbidden[:, 0], split.forbidden[:, 1]] = -1
+    return shares.argmax(-1)
+
+
 def gather_by_kmeans(
     training: Training, split: Split, rows: Rows, *, n_init: int = 10, init: Tensor | None = None
 ) -> Discovery:
@@ -103,7 +113,8 @@ def gather(  # noqa: PLR0913 - what a discovery is made of
     """
     embeddings = training.encoder.embed_all(rows)
     prediction = predict(embeddings, prototypes, temperature, rule)
-    labels = np.where(split.targets >= 0, split.targets, prediction.labels)
+    allowed = _allowed(prediction, split)
+    labels = np.where(split.targets >= 0, split.targets, allowed)
     confidence = prediction.probabilities[np.arange(len(labels)), labels]
     counts = np.bincount(labels, minlength=len(prototypes))
     return Discovery(

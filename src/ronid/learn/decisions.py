@@ -1,0 +1,77 @@
+"""What people said, act by act: which utterances were meant themselves, and what was refused."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ronid.review.apply import apply
+from ronid.review.events import Act, Confirm, Gather, Move, OutOfScope
+from ronid.review.problems import NotApplicable
+from ronid.review.state import OUT, State
+from ronid.review.timeline import Entry
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What the acts that count come to.
+
+    Args:
+        state: The state they fold to.
+        meant: (n,) whether a person spoke of the utterance itself and that still stands; else it
+            was at most among those of an accepted intent.
+        refused: Row to the ids of intents that a person took it out of.
+    """
+
+    state: State
+    meant: NDArray[np.bool_]
+    refused: dict[int, frozenset[str]]
+
+
+def walk(first: State, acts: Iterable[Entry]) -> Said:
+    """Go through the acts that count, in order.
+
+    Args:
+        first: The state before any of them.
+        acts: Entries whose acts count.
+    """
+    state = first
+    meant = np.zeros(len(first.places), np.bool_)
+    refused: dict[int, set[str]] = {}
+    for entry in acts:
+        action: Act = entry.event.action  # type: ignore[assignment]
+        try:
+            after = apply(state, action, entry.event.who)
+        except NotApplicable:  # as the timeline does, where the run itself was changed
+            continue
+        if isinstance(action, Confirm | Move | OutOfScope):
+            meant[list(action.rows)] = True
+        if isinstance(action, Move | OutOfScope | Gather):
+            _refuse(refused, state, after, action.rows)
+        state = after
+    standing = {row: _standing(state, row, ids) for row, ids in refused.items()}
+    return Said(state, meant & state.confirmed, {r: ids for r, ids in standing.items() if ids})
+
+
+def _refuse(
+    refused: dict[int, set[str]], before: State, after: State, rows: tuple[int, ...]
+) -> None:
+    """Note which intents rows were taken out of; where one is put back, that is forgotten."""
+    for row in rows:
+        source, target = before.of_row(row), after.of_row(row)
+        if source is not None and source != target:
+            refused.setdefault(row, set()).add(source)
+        if target is not None and row in refused:
+            refused[row].discard(target)
+
+
+def _standing(state: State, row: int, ids: set[str]) -> frozenset[str]:
+    """Return the intents of now that a row must not get; merged ones are what they went into."""
+    now = set()
+    for id in ids:
+        while id in state.gone:
+            id = state.gone[id]  # noqa: PLW2901 - follow it to the end
+        if id in state.intents:
+            now.add(id)
+    return frozenset(now - {state.slots[state.places[row]] if state.places[row] != OUT else ""})

@@ -1,0 +1,122 @@
+"""Decisions as the next problem: labels, what must not be, what is left out, what there is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ronid.errors import UsageError
+from ronid.learn.decisions import Said
+from ronid.review.base import Base
+from ronid.review.state import OUT, ReviewIntent, State
+from ronid.types import UNLABELLED, IntArray, Split
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """One problem that people's decisions make.
+
+    Args:
+        intents: The k intents that there will be, those with labels first.
+        known: How many have labels.
+        targets: (n,) number of the intent that a row is labelled with, or UNLABELLED.
+        places: (n,) number of the intent that a row is in now, or UNLABELLED.
+        taking_part: (n,) rows that are trained on; what is out of scope is not.
+        forbidden: (p, 2) rows, and the number of an intent that each must not get.
+        closed: Numbers of the locked intents.
+    """
+
+    intents: tuple[ReviewIntent, ...]
+    known: int
+    targets: IntArray
+    places: IntArray
+    taking_part: Flags
+    forbidden: IntArray
+    closed: tuple[int, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Review ids of the intents."""
+        return tuple(intent.id for intent in self.intents)
+
+    def split(self, texts: Sequence[str]) -> Split:
+        """Return the problem of the rows that take part.
+
+        Args:
+            texts: All n utterances.
+        """
+        rows = np.flatnonzero(self.taking_part)
+        place = np.cumsum(self.taking_part) - 1
+        inside = self.taking_part[self.forbidden[:, 0]]
+        pairs = self.forbidden[inside]
+        return Split(
+            texts=[texts[row] for row in rows],
+            targets=self.targets[rows],
+            known=tuple(intent.name for intent in self.intents[: self.known]),
+            n_intents=len(self.intents),
+            forbidden=np.stack([place[pairs[:, 0]], pairs[:, 1]], axis=1),
+            closed=self.closed,
+        )
+
+
+def labels_of(base: Base, said: Said) -> Flags:
+    """Return (n,) which rows are labels: given, confirmed, or in a locked intent.
+
+    Args:
+        base: The run.
+        said: What people said.
+    """
+    state = said.state
+    usable = np.zeros(len(state.slots) + 1, np.bool_)  # the last one: out of scope
+    locked = usable.copy()
+    for intent in state.intents.values():
+        usable[intent.slot] = intent.status != "rejected"
+        locked[intent.slot] = intent.locked
+    stands = state.confirmed | base.given | locked[state.places]
+    return np.asarray(stands & usable[state.places])
+
+
+def make_lessons(base: Base, said: Said, present: Sequence[str]) -> Lessons:
+    """Return the problem that decisions make.
+
+    Args:
+        base: The run.
+        said: What people said.
+        present: Ids of the intents that the model has now, in its order.
+
+    Raises:
+        UsageError: No intent is left.
+    """
+    state = said.state
+    labelled = labels_of(base, said)
+    living = [i for i in state.intents.values() if _stays(i, state, present)]
+    if not living:
+        raise UsageError("no intent is left to learn: all are rejected or empty")
+    counts = np.bincount(state.places[labelled], minlength=len(state.slots))
+    order = {id: number for number, id in enumerate(present)}
+    living.sort(key=lambda i: (not counts[i.slot], order.get(i.id, len(order) + i.slot)))
+    number = np.full(len(state.slots) + 1, UNLABELLED, np.int64)
+    number[[i.slot for i in living]] = np.arange(len(living))
+    at = {intent.id: k for k, intent in enumerate(living)}
+    forbidden = [
+        (row, at[id]) for row, ids in sorted(said.refused.items()) for id in sorted(ids) if id in at
+    ]
+    return Lessons(
+        intents=tuple(living),
+        known=sum(bool(counts[i.slot]) for i in living),
+        targets=np.where(labelled, number[state.places], UNLABELLED),
+        places=number[state.places],
+        taking_part=state.places != OUT,
+        forbidden=np.array(forbidden, np.int64).reshape(-1, 2),
+        closed=tuple(k for k, i in enumerate(living) if i.locked),
+    )
+
+
+def _stays(intent: ReviewIntent, state: State, present: Sequence[str]) -> bool:
+    """Whether an intent is one of the next model: an empty one only if the model knows it."""
+    if intent.status == "rejected":
+        return False
+    return bool(state.counts[intent.slot]) or intent.id in present
