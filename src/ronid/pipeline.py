@@ -160,5 +160,7 @@ def fit_run(
     run.write_metrics(job.corpus, found.discovery, seconds)
     write_card(run)
     report_of_run(run)
+    if job.config.encoder.trainable_layers == 0:
+        run.keep_frozen(len(job.corpus))
     run.finish()
     return found

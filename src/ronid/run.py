@@ -33,6 +33,10 @@ from ronid.version import __version__
 from ronid.versions import current_folder
 
 
+MOST_KEPT_BYTES = 512 << 20
+"""Output of a frozen encoder that a run keeps at most; beyond, it is made anew when needed."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What a run was asked to do.
@@ -180,6 +184,19 @@ class RunFolder:
         }
         write_json(self.path / "metrics.json", metrics)
 
+    def keep_frozen(self, rows: int) -> None:
+        """Keep what a frozen encoder said of the utterances: training on needs it again.
+
+        Args:
+            rows: Utterances of the run.
+        """
+        made, kept = self.work / "cache", frozen_cache(self.path, rows)
+        size = sum(file.stat().st_size for file in made.glob("*")) if made.is_dir() else 0
+        if 0 < size <= MOST_KEPT_BYTES:
+            kept.parent.mkdir(exist_ok=True)
+            shutil.rmtree(kept, ignore_errors=True)
+            made.replace(kept)
+
     def finish(self) -> None:
         """Mark the run as done and remove what only a resume needs."""
         self.write_facts({**self.facts(), "finished": True})
@@ -219,6 +236,16 @@ class RunFolder:
         if scores is None:
             return None
         return {name: math.nan if value is None else value for name, value in scores.items()}
+
+
+def frozen_cache(path: Path, rows: int) -> Path:
+    """Return where a run keeps what a frozen encoder says of its utterances.
+
+    Args:
+        path: Folder of the run; its versions share it.
+        rows: Utterances of the version.
+    """
+    return path / "cache" / str(rows)
 
 
 def open_run(path: Path) -> RunFolder:

@@ -9,6 +9,7 @@ from ronid.cli.demo import demo
 from ronid.cli.evaluate import evaluate
 from ronid.cli.export import export
 from ronid.cli.fit import fit
+from ronid.cli.learn import learn
 from ronid.cli.methods import methods
 from ronid.cli.name import name
 from ronid.cli.predict import predict
@@ -46,6 +47,7 @@ app.command()(fit)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(update)
+app.command()(learn)
 app.command()(undo)
 app.command()(history)
 app.command()(report)

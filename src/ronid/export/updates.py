@@ -4,12 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 
+SHOWN = 10
+"""Intents that changed most, of those that a training changed."""
+
+
 def update_lines(update: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return a heading and what an update did, a line each.
 
     Args:
         update: One of the updates that `run.json` remembers.
     """
+    if update.get("kind") == "learn":
+        return learn_lines(update)
     day = str(update["when"])[:10]
     heading = f"Version {update['version']}, {day}: {_count(update['rows'], 'utterance')}"
     heading += f" from {update['source']}"
@@ -21,6 +27,34 @@ def update_lines(update: Mapping[str, Any]) -> tuple[str, list[str]]:
         kind = "named by your labels" if new["known"] else "found"
         lines.append(f"new intent {new['name']}: {_count(new['size'], 'utterance')}, {kind}")
     lines += [drift_line(drift) for drift in update["drift"]]
+    return heading, lines
+
+
+def learn_lines(update: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return a heading and what training on from decisions did, a line each.
+
+    Args:
+        update: One of the updates that `run.json` remembers, or all that a training tells.
+    """
+    heading = f"Version {update['version']}, {str(update['when'])[:10]}: trained on from "
+    heading += str(update["source"])
+    total = f"{update['utterances']:,}"
+    lines = [
+        f"{update['moved']:,} of {total} utterances went elsewhere; {update['labels']:,} were "
+        "labels",
+        f"{_count(update['held'], 'decision')} held, {update['not_held']:,} did not",
+    ]
+    lines += [
+        f"new intent {new['name']}: {_count(new['size'], 'utterance')}" for new in update["new"]
+    ]
+    if update["gone"]:
+        lines.append(f"gone: {', '.join(update['gone'])}")
+    for each in update.get("verdicts", ()):
+        if each["status"] == "not held":
+            lines.append(f"not held: #{each['seq']}, {each['who']} {each['says']}: {each['why']}")
+    for each in update.get("changes", ())[:SHOWN]:
+        counts = f"{each['before']:,} to {each['after']:,} utterances"
+        lines.append(f"{each['name']}: {counts} ({each['came']:,} came, {each['went']:,} went)")
     return heading, lines
 
 

@@ -1,0 +1,5 @@
+"""Learning from reviews: decisions become labels and constraints; read `flow` first."""
+
+from ronid.learn.job import Job, Standing
+
+__all__ = ["Job", "Standing"]

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ronid.run import RunFolder, open_finished
@@ -28,6 +29,7 @@ class Base:
         places: (n, 2) where it lies on the map.
         intents: The k intents found.
         unit: (n, d) features of length one, or None where the run keeps none.
+        present: Ids of the intents that the model has now, in its order; training on changes that.
     """
 
     run: str
@@ -40,6 +42,7 @@ class Base:
     places: FloatArray
     intents: tuple[Intent, ...]
     unit: FloatArray | None = None
+    present: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -58,6 +61,7 @@ def read_base(path: Path) -> Base:
     """
     run = open_finished(path)
     table = run.assignments()
+    labels, intents, present = found_first(run, table)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
     return Base(
         run=fingerprint(RunFolder(path)),
@@ -65,11 +69,12 @@ def read_base(path: Path) -> Base:
         texts=table["text"].to_pylist(),
         ids=table["id"].to_pylist(),
         given=np.array([label is not None for label in table["given"].to_pylist()], np.bool_),
-        labels=table["index"].to_numpy().astype(np.int32),
+        labels=labels,
         confidence=table["confidence"].to_numpy().astype(np.float32),
         places=places.astype(np.float32),
-        intents=run.intents(),
+        intents=intents,
         unit=_unit(read_vectors(run.path, len(table))),
+        present=present,
     )
 
 
@@ -78,6 +83,41 @@ def _unit(vectors: FloatArray | None) -> FloatArray | None:
     if vectors is not None:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return vectors
+
+
+def found_first(
+    run: RunFolder, table: pa.Table
+) -> tuple[NDArray[np.int32], tuple[Intent, ...], tuple[str, ...]]:
+    """Return what was discovered, before any training on from decisions changed it.
+
+    Decisions are folded from there, so it must not change with what they teach. A version that was
+    trained on keeps it: the column `start`, and `review` among its facts.
+
+    Args:
+        run: The current version.
+        table: Its utterances.
+
+    Returns:
+        (n,) index of the intent of every utterance, the intents, and the ids of those that the
+        model has now.
+    """
+    index, now = table["index"].to_numpy(), run.intents()
+    kept = run.facts().get("review")
+    if kept is None:
+        return index.astype(np.int32), now, tuple(base_id(i.index) for i in now)
+    ids: list[str] = kept["ids"]
+    n = len(kept["intents"])  # what an update brought since is numbered behind them
+    slots = np.array([*kept["roots"], *(n + j for j in range(len(now) - len(ids)))], np.int64)
+    start = table["start"].fill_null(-1).to_numpy()
+    present = (*ids, *(base_id(n + j) for j in range(len(now) - len(ids))))
+    shown = dict(zip(present, now, strict=True))
+    first = []
+    for slot, row in enumerate(kept["intents"]):
+        empty = Intent(slot, "", False, 0, 0.0, 0.0, 0.0)
+        first.append(replace(shown.get(base_id(slot), empty), **row, index=slot))
+    came = [replace(i, index=n + j) for j, i in enumerate(now[len(ids) :])]
+    labels = np.where(start >= 0, start, slots[index]).astype(np.int32)
+    return labels, (*first, *came), present
 
 
 def fingerprint(run: RunFolder) -> str:

@@ -5,13 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ronid.files import read_json
 from ronid.review.base import Base, read_base
-from ronid.review.events import Action, Recorded, make_event
+from ronid.review.events import Action, Event, Learn, Recorded, Undo, event_from_json, make_event
 from ronid.review.state import State, start
 from ronid.review.store import Store, store_for
 from ronid.review.timeline import Entry, Timeline
+from ronid.run import open_finished
+from ronid.versions import version_folder
 
 FILE = "review.sqlite"
+LEARNED = "learned.json"
+"""What a version that was trained on tells of itself: the event, and what changed."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,14 @@ class Desk:
                 self.refresh()
                 return self._line.entries[recorded.seq - 1]
             return self._line.advance(recorded, planned[0])
+
+    def record(self, event: Event) -> Entry:
+        """Append what has happened already; acts that it leaves no room for are left out."""
+        with self._lock:
+            recorded = self._store.append(event, self._line.version, self._take)
+            if recorded.seq > self._line.version:
+                self._line.advance(recorded)
+            return self._line.entries[recorded.seq - 1]
 
     def refresh(self) -> bool:
         """Take in what other processes recorded; return whether there was anything."""
@@ -137,6 +150,32 @@ class Desk:
         self._store.close()
 
 
+def catch_up(desk: Desk, run: Path) -> None:
+    """Bring the log in line with the version of the run that counts.
+
+    A version that was trained on and is not in the log (the process was killed in between) is
+    recorded; one that is in the log and was undone since is taken back.
+
+    Args:
+        desk: The review, all events taken in. Versions are made before they are recorded, so what
+            the log knows and the run does not is gone.
+        run: Folder of the run.
+    """
+    kept = open_finished(run).facts().get("review", {})
+    learned = {each["key"]: each["version"] for each in kept.get("learned", ())}
+    entries = desk.entries()
+    logged = {entry.event.key for entry in entries}
+    for key, version in learned.items():
+        if key not in logged:
+            told = read_json(version_folder(run, version) / LEARNED)["event"]
+            desk.record(event_from_json(told))
+    for entry in entries:
+        gone = isinstance(entry.event.action, Learn) and entry.event.key not in learned
+        if gone and not entry.problem and desk.counts(entry.seq):
+            key = f"undo-{entry.event.key}"[:64]
+            desk.record(make_event(Undo(entry.seq), entry.event.who, desk.version, key))
+
+
 def open_desk(
     run: Path, where: str | None = None, said: Callable[[str], None] = lambda _: None
 ) -> Desk:
@@ -153,6 +192,7 @@ def open_desk(
     """
     base = read_base(run)
     desk = Desk(base, store_for(where or run / FILE, base.run))
+    catch_up(desk, run)
     lost = [entry for entry in desk.entries() if entry.problem]
     if lost:
         first = lost[0]

@@ -119,7 +119,8 @@ class Version:
             "y": y,
             "truth": [None] * len(labels),
         }
-        arrays = [pa.array(columns[f.name], f.type) for f in before.schema]
+        none = [None] * len(labels)  # what is of the rows before only
+        arrays = [pa.array(columns.get(f.name, none), f.type) for f in before.schema]
         return pa.concat_tables([before, pa.Table.from_arrays(arrays, schema=before.schema)])
 
     def _places(self, model: IntentModel, before: pa.Table, vectors: FloatArray) -> FloatArray:
