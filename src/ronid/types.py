@@ -112,6 +112,7 @@ class Split:
         count_rule: Where K comes from, see `CountRule`.
         forbidden: (m, 2) rows, and an intent that each must not get.
         closed: Intents that no unlabelled row may get.
+        shares: (k,) share of the intents whose size somebody vouches for, NaN for others; or None.
     """
 
     texts: Sequence[str]
@@ -126,6 +127,7 @@ class Split:
     count_rule: CountRule = "given"
     forbidden: IntArray = field(default_factory=lambda: np.empty((0, 2), np.int64))
     closed: tuple[int, ...] = ()
+    shares: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)

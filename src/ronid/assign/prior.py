@@ -85,6 +85,29 @@ def shrunk_prior(
     return floored / floored.sum()
 
 
+def vouched_prior(prior: Tensor, shares: Tensor, floor: float = 1e-4) -> Tensor:
+    """Put shares that somebody vouches for into a prior; the others share what is left.
+
+    Args:
+        prior: (k,) shares.
+        shares: (k,) shares to believe, NaN where the prior is to be kept.
+        floor: Least share of an intent before renormalising.
+
+    Returns:
+        (k,) float64 shares that sum to 1.
+    """
+    given = shares.isfinite()
+    prior, shares = prior.double(), shares.to(prior.device).double()
+    given = given.to(prior.device)
+    rest = (1 - shares[given].sum()).clamp(min=0)
+    others = prior[~given]
+    mixed = prior.clone()
+    mixed[given] = shares[given]
+    mixed[~given] = others / others.sum().clamp(min=1e-12) * rest
+    floored = mixed.clamp(min=floor)
+    return floored / floored.sum()
+
+
 def unlabelled_marginal(
     prior: Tensor, labelled_counts: Tensor, n: int, epsilon: float = 1e-3
 ) -> Tensor:

@@ -32,6 +32,8 @@ class Lessons:
         taking_part: (n,) rows that are trained on; what is out of scope is not.
         forbidden: (p, 2) rows, and the number of an intent that each must not get.
         closed: Numbers of the locked intents.
+        shares: (k,) share of the rows that an intent has whose size people vouch for: it was
+            accepted, merged, or made by them; NaN for others.
     """
 
     intents: tuple[ReviewIntent, ...]
@@ -42,6 +44,7 @@ class Lessons:
     taking_part: Flags
     forbidden: IntArray
     closed: tuple[int, ...]
+    shares: NDArray[np.float64]
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -65,6 +68,7 @@ class Lessons:
             n_intents=len(self.intents),
             forbidden=np.stack([place[pairs[:, 0]], pairs[:, 1]], axis=1),
             closed=self.closed,
+            shares=self.shares,
         )
 
 
@@ -142,6 +146,21 @@ def make_lessons(base: Base, said: Said, present: Sequence[str]) -> Lessons:
         taking_part=state.places != OUT,
         forbidden=np.array(forbidden, np.int64).reshape(-1, 2),
         closed=tuple(k for k, i in enumerate(living) if i.locked),
+        shares=_shares(state, living),
+    )
+
+
+def _shares(state: State, living: Sequence[ReviewIntent]) -> NDArray[np.float64]:
+    """Return (k,) the shares of intents whose size people vouch for."""
+    merged = set(state.gone.values())
+    total = max(1, int((state.places != OUT).sum()))
+    return np.array(
+        [
+            state.counts[i.slot] / total
+            if i.status == "accepted" or i.locked or i.origin or i.id in merged
+            else np.nan
+            for i in living
+        ]
     )
 
 

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 from ronid.assign.align import match
 from ronid.assign.breathing import halves
 from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
-from ronid.assign.prior import shrunk_prior, unlabelled_marginal, update_prior
+from ronid.assign.prior import shrunk_prior, unlabelled_marginal, update_prior, vouched_prior
 from ronid.assign.forbid import nearest_allowed, without
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.config import EStepConfig, RoNIDConfig
@@ -147,12 +147,18 @@ def _proposals(
 def estimate_prior(
     embeddings: Tensor, state: StageState, split: Split, config: EStepConfig
 ) -> None:
-    """Set the shrunk prior; training then keeps it: small intents would lose ever more to large."""
+    """Set the shrunk prior; training then keeps it: small intents would lose ever more to large.
+
+    Shares that somebody vouches for are believed, whatever the prior.
+    """
     if config.prior == "shrunk":
         predicted = nearest_centroid(embeddings, state.tensors["prototypes"])
         known = len(split.known)
         shrunk = shrunk_prior(predicted, split.n_intents, known, floor=config.prior_floor)
         state.put("prior", shrunk)
+    if split.shares is not None:
+        shares = torch.from_numpy(split.shares)
+        state.put("prior", vouched_prior(state.tensors["prior"], shares, config.prior_floor))
 
 
 def e_step(
