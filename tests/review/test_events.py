@@ -44,7 +44,7 @@ def test_events_survive_json(action: Action) -> None:
 
 
 def test_every_kind_has_a_name_of_its_own() -> None:
-    assert len(ACTIONS) == 18
+    assert len(ACTIONS) == 19
     assert all(of.kind == kind for kind, of in ACTIONS.items())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ronid.errors import UsageError
 from ronid.files import read_json
 from ronid.review.base import Base, read_base
 from ronid.review.events import Action, Event, Learn, Recorded, Undo, event_from_json, make_event
@@ -58,6 +59,8 @@ class Desk:
             Conflict: Others acted on the same intents since.
             UsageError: It makes no sense; nothing was changed.
         """
+        if isinstance(action, Learn):
+            raise UsageError("only training on can say this; start it instead")
         event = make_event(action, who, seen, key)
         with self._lock:
             planned = []
