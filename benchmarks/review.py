@@ -312,7 +312,10 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
     reviewer, drawn = Reviewer(truth), np.random.default_rng([seed, 7]).permutation(
         np.flatnonzero(problem.split.targets < 0)
     )
-    known = {w: {k: f"i{k}" for k in range(len(problem.split.known))} for w in ways}
+    first = open_desk(ways["review"])
+    named = {number[i.name]: i.id for i in first.view().state.intents.values() if i.known}
+    first.close()
+    known = {way: dict(named) for way in ways}
     used, rows = {"random": 0, "random_rows": 0}, []
     for actions in ROUNDS:
         desk = open_desk(ways["review"])

@@ -72,6 +72,7 @@ def test_a_decision_that_nothing_touched_has_held(action: Action) -> None:
         (Accept("i1"), {"r1": 3}, "1 utterance of it went elsewhere"),
         (OutOfScope((1,)), {"r1": 3}, "such as to “intent 3”"),
         (Lock("i1"), {"r2": 1}, "1 utterance came or went"),
+        (Merge(("i1", "i2"), "i2"), {f"r{row}": 3 for row in (1, 5, 9, 13, 17, 21, 2)}, "7 of 12"),
         (Reject("i1"), {}, "6 utterances found no other intent"),
         (Split("i1", (Part("p", "part", (1, 5, 9)),)), {"r1": 1, "r5": 1}, "1 of 3 utterances"),
         (Gather((1, 2), "g", "gathered"), {"r1": 1, "r2": 2}, "0 of 2 utterances"),

@@ -193,7 +193,14 @@ def _locked(action: Lock, before: State, after: State) -> Told:
 
 
 def _merged(action: Merge, before: State, after: State) -> Told:
-    return HELD if _resolved(after, action.into) in after.intents else OVERTAKEN
+    intent = after.intents.get(_resolved(after, action.into))
+    if intent is None or intent.status == "rejected":
+        return OVERTAKEN
+    mine = before.places == intent.slot
+    went = int((mine & (after.places != intent.slot)).sum())
+    if went > (1 - ENOUGH) * mine.sum():
+        return "not held", f"{went:,} of {count_rows(int(mine.sum()))} went elsewhere"
+    return "held", f"{count_rows(went)} went elsewhere" if went else ""
 
 
 def _part(id: str, rows: tuple[int, ...], before: State, after: State) -> Told:

@@ -56,8 +56,8 @@ def described(trained: Trained, base: Base, state: State) -> tuple[Intent, ...]:
 
 def _kept(index: int, intent: ReviewIntent) -> Intent:
     """Return an intent that keeps its name; what people settled is not named anew."""
-    settled = intent.status == "accepted" or intent.named_by.startswith("person:")
-    named_by = "user" if settled else intent.named_by
+    by_person = intent.named_by.startswith("person:") or bool(intent.origin)
+    named_by = "user" if by_person or intent.status == "accepted" else intent.named_by
     return Intent(index, intent.name, False, 0, 0.0, 0.0, 0.0, named_by=named_by)
 
 

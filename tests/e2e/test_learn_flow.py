@@ -1,0 +1,275 @@
+"""`ronid learn` on a small run: the next version, undo, kills, cancelling, two at once."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import tiny
+from tiny import Row, ok, ronid
+
+from ronid.learn import Job
+from ronid.review import Desk, open_desk
+from ronid.review.events import (
+    Accept,
+    Action,
+    Lock,
+    Merge,
+    Move,
+    OutOfScope,
+    Part,
+    Reject,
+    Rename,
+    Split,
+)
+from ronid.review.state import same
+
+
+@pytest.fixture
+def run(fitted: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(fitted, tmp_path / "run"))
+
+
+def decide(run: Path, *actions: Action, who: str = "Ann") -> None:
+    desk = open_desk(run)
+    for action in actions:
+        desk.act(action, who, desk.version)
+    desk.close()
+
+
+def looked_at(run: Path) -> Desk:
+    desk = open_desk(run)
+    desk.close()
+    return desk
+
+
+def learn(run: Path, *options: str) -> dict[str, Any]:
+    return dict(json.loads(ok("learn", run, "--device", "cpu", "--json", "--quiet", *options)))
+
+
+def folder_of(run: Path) -> Path:
+    pointer = run / "versions" / "current"
+    number = pointer.read_text().strip() if pointer.exists() else "0"
+    return run / "versions" / number if number != "0" else run
+
+
+def intents(folder: Path) -> list[dict[str, Any]]:
+    return list(json.loads((folder / "intents.json").read_text())["intents"])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    own = [path for path in folder.rglob("*") if path.is_file()]
+    mine = [p for p in own if not {"versions", "cache"} & set(p.relative_to(folder).parts)]
+    kept = [path for path in mine if not path.name.startswith("review.sqlite")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
+
+
+def some(run: Path, id: str, count: int) -> tuple[int, ...]:
+    """Return rows of an intent that nobody labelled."""
+    desk = looked_at(run)
+    rows = desk.view().state.rows(id)
+    return tuple(int(row) for row in rows[~desk.base.given[rows]][:count])
+
+
+def test_decisions_become_the_next_version_and_undo_goes_back(run: Path) -> None:
+    before = files(run)
+    moved, out = some(run, "i3", 3), some(run, "i1", 2)
+    part = some(run, "i0", 20)
+    decide(
+        run, Move(moved, "i4"), OutOfScope(out), Accept("i4"), Rename("i3", "my own name"),
+        Split("i0", (Part("half", "the half", part),)), Lock("i2"),
+    )  # fmt: skip
+    kept = looked_at(run).view().state
+    done = learn(run, "--who", "Bob")
+    assert files(run) == before
+    assert (done["version"], done["decisions"], done["intents"]) == (1, 6, 6)
+    assert done["not_held"] + done["held"] == 6
+    assert [each["name"] for each in done["new"]] == ["the half"]
+    table = pq.read_table(folder_of(run) / "assignments.parquet")
+    names = [intent["name"] for intent in intents(folder_of(run))]
+    assert names[:3] == [i["name"] for i in intents(run)[:3]]
+    assert names[3] == "my own name"
+    assert names[5] == "the half"
+    index = table["index"].to_numpy()
+    assert (index[list(moved)] == 4).all()
+    locked = kept.places == kept.intents["i2"].slot
+    assert np.array_equal(index[kept.places >= 0] == 2, locked[kept.places >= 0])
+    assert (table["confidence"].to_numpy()[list(out)] == 0).all()
+    state = looked_at(run).view().state
+    assert set(state.out_rows().tolist()) == set(out)
+    ids = looked_at(run).base.present
+    assert ids == ("i0", "i1", "i2", "i3", "i4", "half")
+    inside = state.places >= 0
+    assert np.array_equal(
+        np.array([ids.index(state.slots[s]) for s in state.places[inside]]), index[inside]
+    )
+    assert "trained on" in looked_at(run).entries()[-1].says
+    assert looked_at(run).entries()[-1].event.who == "Bob"
+    assert "6 decisions of Ann" in (folder_of(run) / "report.html").read_text()
+    assert "back to version 0" in ok("undo", run)
+    assert files(run) == before
+    back = looked_at(run).view().state
+    assert np.array_equal(back.places, kept.places)
+    assert dict(back.intents) == dict(kept.intents)
+    assert learn(run)["version"] == 1
+
+
+def test_a_second_training_goes_on_from_the_first(run: Path) -> None:
+    decide(run, Merge(("i3", "i4"), "i3"), Move(some(run, "i0", 2), "i1"))
+    first = learn(run)
+    assert first["intents"] == 4
+    assert len(first["gone"]) == 1
+    refused = ronid("learn", run)
+    assert refused.returncode == 2
+    assert "nothing was decided since the last training" in refused.stderr
+    state = looked_at(run).view().state
+    rows = tuple(int(r) for r in state.rows("i3")[: state.size("i3") // 2])
+    decide(run, Split("i3", (Part("new", "split again", rows),)), Reject("i2"))
+    second = learn(run)
+    assert (second["version"], second["intents"]) == (2, 4)
+    assert looked_at(run).base.present == ("i0", "i1", "new", "i3")
+    assert (looked_at(run).view().state.size("i2"), second["gone"]) == (0, ["unlock"])
+    rows_ = json.loads(ok("history", run, "--json"))
+    assert [row["version"] for row in rows_] == [0, 1, 2]
+    ok("predict", run, "--text", "battery empty")
+    ok("name", run, "--quiet")
+    assert [i["name"] for i in intents(folder_of(run))][2] == "split again"
+    ok("undo", run)
+    earlier = looked_at(run)
+    assert "new" in earlier.view().state.intents  # decisions are never lost
+    assert earlier.base.present == ("i0", "i1", "i2", "i3")
+
+
+def test_updates_of_a_run_that_learnt_and_learning_after_them(run: Path, tmp_path: Path) -> None:
+    rows = some(run, "i0", 20)
+    decide(run, Split("i0", (Part("half", "the half", rows),)), Merge(("i3", "i4"), "i4"))
+    learn(run)
+    before = looked_at(run).view().state
+    odd = [Row(f"{word} gift voucher present {n}", "voucher", "") for n, word in
+           enumerate(["card", "shop", "box", "gift", "code", "party"] * 3)]  # fmt: skip
+    new = tiny.write_csv(tmp_path / "new.csv", [*odd, *tiny.rows()[:20]])
+    done = json.loads(ok("update", run, new, "--device", "cpu", "--json", "--quiet"))
+    assert [each["name"] for each in done["new"]][0] == "voucher"
+    desk = looked_at(run)
+    after = desk.view().state
+    n = len(before.places)
+    assert np.array_equal(after.places[:n], before.places)
+    assert "i5" in after.intents
+    assert after.intents["i5"].name == "voucher"
+    assert desk.base.present[:5] == ("i0", "i1", "i2", "half", "i4")
+    decide(run, Accept("i5"))
+    assert learn(run)["version"] == 3
+    again = looked_at(run)
+    assert again.view().state.intents["i5"].name == "voucher"
+    assert (again.base.labels == desk.base.labels).all()
+
+
+def test_nothing_decided_and_no_run_are_one_line(run: Path, tmp_path: Path) -> None:
+    for folder, said in ((run, "nothing was decided"), (tmp_path / "no", "is not a run")):
+        done = ronid("learn", folder)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert not (run / "versions" / "current").exists()
+
+
+def test_a_job_tells_how_far_it_is_and_what_it_did(run: Path) -> None:
+    decide(run, Accept("i4"))
+    job = Job(run, who="Ann", device="cpu")
+    seen = set()
+    until = time.monotonic() + 120
+    while job.poll()["phase"] == "running" and time.monotonic() < until:
+        seen.add(job.poll()["stage"])
+        time.sleep(0.05)
+    last = job.wait(10)
+    assert last.phase == "done", last.says
+    assert seen & {"encode", "contrast", "em", "write"}
+    result = job.poll()["result"]
+    assert result["version"] == 1
+    assert result["verdicts"][0]["status"] == "held"
+    assert folder_of(run).name == "1"
+
+
+def test_two_at_once_are_refused_in_one_line_and_a_cancelled_one_changes_nothing(
+    run: Path,
+) -> None:
+    decide(run, Accept("i4"))
+    before, log = files(run), looked_at(run).version
+    job = Job(run, device="cpu")
+    until = time.monotonic() + 120
+    while not (run / "versions" / "next").exists():
+        assert time.monotonic() < until
+        assert job.poll()["phase"] == "running"
+        time.sleep(0.002)
+    from ronid.errors import UsageError
+    from ronid.learn.flow import learn_run
+
+    with pytest.raises(UsageError, match="is being updated by another process; wait for it"):
+        learn_run(run, device="cpu")
+    job.cancel()
+    assert job.wait(60).phase == "cancelled"
+    assert job.poll()["result"] is None
+    assert not (run / "versions" / "current").exists()
+    assert not (run / "versions" / "next").exists()
+    assert files(run) == before
+    assert looked_at(run).version == log
+    job.cancel()  # too late: nothing happens
+    failed = Job(run / "nowhere", device="cpu").wait(60)
+    assert failed.phase == "failed"
+    assert "is not a run" in failed.says
+
+
+def test_a_version_that_was_not_recorded_is_found_when_the_review_opens(run: Path) -> None:
+    decide(run, Merge(("i3", "i4"), "i3"))
+    shutil.copy(run / "review.sqlite", run / "kept.sqlite")
+    learn(run)
+    wanted = looked_at(run).view().state
+    for file in run.glob("review.sqlite*"):  # as a kill between the two leaves it
+        file.unlink()
+    shutil.move(run / "kept.sqlite", run / "review.sqlite")
+    desk = looked_at(run)
+    assert same(desk.view().state, wanted)
+    assert desk.version == 2
+    assert looked_at(run).version == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+def test_a_kill_at_any_moment_leaves_the_old_or_the_new_version(run: Path) -> None:
+    decide(run, Accept("i4"), Merge(("i0", "i3"), "i0"))
+    old, state = files(run), looked_at(run).view().state
+    rng, seen = random.Random(0), set()
+    command = [sys.executable, "-m", "ronid", "learn", str(run), "--quiet", "--device", "cpu"]
+    for attempt in range(8):
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=tiny.environment()
+        )
+        until = time.monotonic() + 60
+        while not (run / "versions" / "next").exists() and process.poll() is None:
+            assert time.monotonic() < until
+            time.sleep(0.002)
+        time.sleep(rng.random() * 0.6 * attempt)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        pointer = run / "versions" / "current"
+        number = int(pointer.read_text()) if pointer.exists() else 0
+        seen.add(number)
+        assert files(run) == old
+        if number == 0:
+            assert same(looked_at(run).view().state, state)
+        else:
+            folder = run / "versions" / "1"
+            assert (folder / "report.html").exists()
+            assert "trained on" in " ".join(e.says for e in looked_at(run).entries())
+            ok("predict", run, "--text", "battery empty")
+            ok("undo", run)
+    assert 0 in seen
+    assert learn(run)["version"] == 1
