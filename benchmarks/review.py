@@ -38,7 +38,6 @@ from typing import Any
 import numpy as np
 import torch
 from out_of_scope import CONFIG, Ready, embedded
-from update import make_run
 
 from ronid.data.benchmarks import BENCHMARKS, read
 from ronid.data.corpus import corpus_from
@@ -67,6 +66,7 @@ from ronid.review.suggest import still_stands, suggest
 from ronid.run import frozen_cache
 from ronid.types import IntArray
 from ronid.version import __version__
+from update import make_run
 
 ROUNDS = (50, 100, 200)
 CENTRAL, DOUBTFUL = 10, 20
@@ -178,8 +178,8 @@ class Reviewer:
                     doubtful.append((float(margin), int(row), state.intents[other].slot))
         doubtful.sort()
         pairs: dict[frozenset[int], list[int]] = {}
-        for _, row, other in doubtful[: max(1_000, len(doubtful) // 5)]:
-            pairs.setdefault(frozenset((int(state.places[row]), other)), []).append(row)
+        for _, row, slot in doubtful[: max(1_000, len(doubtful) // 5)]:
+            pairs.setdefault(frozenset((int(state.places[row]), slot)), []).append(row)
         ordered = sorted(pairs.items(), key=lambda pair: (-len(pair[1]), sorted(pair[0])))
         return [(state.slots[min(p)], state.slots[max(p)], rows) for p, rows in ordered]
 
@@ -273,9 +273,7 @@ def first_run(problem: BenchmarkProblem, seed: int, work: Path, run: Path) -> fl
     labels = [split.known[t] if t >= 0 else None for t in split.targets]
     corpus = corpus_from(list(split.texts), labels)
     started = time.perf_counter()
-    found = discover(
-        corpus, split.n_intents, CONFIG, seed=seed, device="cpu", cache=Ready(vectors)
-    )
+    found = discover(corpus, split.n_intents, CONFIG, seed=seed, device="cpu", cache=Ready(vectors))
     spent = time.perf_counter() - started
     make_run(run, corpus, found, seed)
     kept = frozen_cache(run, len(corpus))
@@ -309,8 +307,9 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
     for way in ("random", "random_rows"):
         shutil.copytree(ways["review"], ways[way], symlinks=True)
     start = ask.accuracy(ways["review"]) | {"seconds": round(fit_s, 1)}
-    reviewer, drawn = Reviewer(truth), np.random.default_rng([seed, 7]).permutation(
-        np.flatnonzero(problem.split.targets < 0)
+    reviewer, drawn = (
+        Reviewer(truth),
+        np.random.default_rng([seed, 7]).permutation(np.flatnonzero(problem.split.targets < 0)),
     )
     first = open_desk(ways["review"])
     named = {number[i.name]: i.id for i in first.view().state.intents.values() if i.known}

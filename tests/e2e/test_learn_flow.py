@@ -172,6 +172,27 @@ def test_updates_of_a_run_that_learnt_and_learning_after_them(run: Path, tmp_pat
     assert (again.base.labels == desk.base.labels).all()
 
 
+def test_methods_without_prototypes_to_train_learn_by_moving_them(
+    tmp_path: Path, encoder: Path, corpus: Path
+) -> None:
+    run = tmp_path / "run"
+    ok(
+        "fit", corpus, "--out", run, "--intents", "5", "--method", "kmeans", "--encoder", encoder,
+        "--device", "cpu", "--quiet",
+    )  # fmt: skip
+    moved = some(run, "i3", 2)
+    decide(run, Move(moved, "i4"), Merge(("i0", "i1"), "i0"))
+    done = learn(run)
+    assert (done["intents"], done["version"]) == (4, 1)
+    ids = looked_at(run).base.present
+    index = pq.read_table(folder_of(run) / "assignments.parquet")["index"].to_numpy()
+    assert {ids[k] for k in index[list(moved)]} == {"i4"}
+    assert (folder_of(run) / "encoder" / "weights.safetensors").samefile(
+        run / "encoder" / "weights.safetensors"
+    )
+    ok("predict", run, "--text", "battery empty")
+
+
 def test_nothing_decided_and_no_run_are_one_line(run: Path, tmp_path: Path) -> None:
     for folder, said in ((run, "nothing was decided"), (tmp_path / "no", "is not a run")):
         done = ronid("learn", folder)

@@ -26,7 +26,7 @@ def problem(seed: int, closed: tuple[int, ...] = ()) -> Split:
     """Return random labels and bans; no row is banned from everything."""
     rng = np.random.default_rng(seed)
     targets = np.where(rng.random(N) < 0.3, rng.integers(0, K, N), -1)
-    pairs = {(int(r), int(i)) for r, i in zip(rng.integers(0, N, 12), rng.integers(1, K, 12))}
+    pairs = {(int(rng.integers(N)), int(rng.integers(1, K))) for _ in range(12)}
     forbidden = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     return Split(["x"] * N, targets, ("a",), K, forbidden=forbidden, closed=closed)
 

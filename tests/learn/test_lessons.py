@@ -154,7 +154,8 @@ def test_without_vectors_the_surest_are_central() -> None:
 
 def naive_refused(made: Review) -> set[tuple[int, str]]:
     """Read the log row by row: what was taken out and not put back, under its name of now."""
-    state, found = made.line.first, {}
+    state = made.line.first
+    found: dict[int, list[str]] = {}
     from ronid.review.apply import apply
 
     for entry in made.acts:
@@ -170,7 +171,8 @@ def naive_refused(made: Review) -> set[tuple[int, str]]:
         state = after
     now = set()
     for row, bans in found.items():
-        for ban in bans:
+        for each in bans:
+            ban = each
             while ban in state.gone:
                 ban = state.gone[ban]
             intent = state.intents.get(ban)

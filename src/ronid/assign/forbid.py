@@ -49,9 +49,7 @@ def nearest_allowed(embeddings: Tensor, prototypes: Tensor, split: Split) -> Ten
         split: Says what must not be.
     """
     rows = torch.arange(len(embeddings), device=embeddings.device)
-    whole = Blocks(
-        (len(embeddings), len(prototypes)), lambda a, b: embeddings[a:b] @ prototypes.T
-    )
+    whole = Blocks((len(embeddings), len(prototypes)), lambda a, b: embeddings[a:b] @ prototypes.T)
     scores = without(whole, split.forbidden, rows)
     found = []
     for start in range(0, len(embeddings), _BLOCK):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-
 SHOWN = 10
 """Intents that changed most, of those that a training changed."""
 

@@ -79,13 +79,13 @@ def row_changes(
     rows = rows[np.argsort(-confidence[rows], kind="stable")][:EXAMPLES]
     return tuple(
         RowChange(
-            int(row),
+            row,
             texts[row],
-            _name(before, before.of_row(int(row))),
-            _name(after, after.of_row(int(row))),
+            _name(before, before.of_row(row)),
+            _name(after, after.of_row(row)),
             round(float(confidence[row]), 3),
         )
-        for row in rows
+        for row in rows.tolist()
     )
 
 

@@ -8,7 +8,7 @@ the review is told, so that everyone sees utterances where the model sees them n
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
@@ -38,6 +38,18 @@ TRAINER = "ronid"
 """Who trained, where nobody says."""
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What `learn_run` was asked."""
+
+    path: Path
+    who: str
+    device: str
+    encoder: str | None
+    progress: Progress | None
+    said: Callable[[str], None]
+
+
 def learn_run(  # noqa: PLR0913 - which review, who asks, and how
     path: Path,
     *,
@@ -63,13 +75,13 @@ def learn_run(  # noqa: PLR0913 - which review, who asks, and how
         DataError: The run is not finished.
         UsageError: Nothing was decided, another process changes the run, or no intent is left.
     """
-    started = time.perf_counter()
     open_finished(path)
+    asked = _Asked(path, who, device, encoder, progress, said)
     desk: Desk | None = None
     try:
         with next_version(path) as folder:
             desk = open_desk(path, where, said)
-            done, event = _learn(path, folder, desk, who, device, encoder, progress, said, started)
+            done, event = _learn(asked, folder, desk)
         desk.record(event)
     finally:
         if desk is not None:
@@ -92,18 +104,9 @@ def check_decided(desk: Desk) -> None:
         )
 
 
-def _learn(  # noqa: PLR0913
-    path: Path,
-    folder: Path,
-    desk: Desk,
-    who: str,
-    device: str,
-    encoder: str | None,
-    progress: Progress | None,
-    said: Callable[[str], None],
-    started: float,
-) -> tuple[Learned, Event]:
+def _learn(asked: _Asked, folder: Path, desk: Desk) -> tuple[Learned, Event]:
     """Fill the folder of the next version."""
+    path, who, started = asked.path, asked.who, time.perf_counter()
     check_decided(desk)
     run, base, acts = open_finished(path), desk.base, desk.acting()
     seen = desk.version
@@ -113,9 +116,9 @@ def _learn(  # noqa: PLR0913
     for other in cache.parent.glob("*"):  # of fewer utterances, before an update
         if other != cache:
             rmtree(other, ignore_errors=True)
-    model = load_model(path, device, encoder)
-    trained = train_model(model, base, lessons, cache, progress)
-    said("naming and writing")
+    model = load_model(path, asked.device, asked.encoder)
+    trained = train_model(model, base, lessons, cache, asked.progress)
+    asked.said("naming and writing")
     slots = np.array([heard.state.intents[id].slot for id in trained.ids])[trained.found.labels]
     shifts = shifts_of(heard.state, slots)
     version = current_number(path) + 1

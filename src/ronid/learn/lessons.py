@@ -62,7 +62,7 @@ class Lessons:
         inside = self.taking_part[self.forbidden[:, 0]]
         pairs = self.forbidden[inside]
         return Split(
-            texts=[texts[row] for row in rows],
+            texts=[texts[row] for row in rows.tolist()],
             targets=self.targets[rows],
             known=tuple(intent.name for intent in self.intents[: self.known]),
             n_intents=len(self.intents),

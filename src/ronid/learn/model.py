@@ -50,36 +50,14 @@ def train_model(
         cache: Folder that keeps what a frozen encoder says of the utterances.
         progress: Told what is going on.
     """
-    split, start = lessons.split(base.texts), _start(model, base, lessons)
     part = np.flatnonzero(lessons.taking_part)
     reads_text = not isinstance(model.encoder.backbone, VectorBackbone)
     changes = isinstance(model.config, RoNIDConfig) and reads_text and model.rule == "cosine"
     if changes:
-        training = Training(model.encoder, model.seed, model.config.optimiser, progress or Silent())
-        if model.encoder.backbone.trainable_layers == 0:
-            model.encoder.cache = FrozenCache(cache)
-        rows = prepared(model.encoder, base.texts, training, part)
-        assert isinstance(model.config, RoNIDConfig)
-        found = train_on(split, rows, torch.from_numpy(start), lessons, training, model.config)
-        everything = rows
-        if len(part) < len(base):
-            everything = prepared(model.encoder, base.texts, training, np.arange(len(base)))
-        features = model.encoder.embed_all(everything).cpu().numpy()
+        found, features = _trained(model, base, lessons, cache, progress or Silent())
     else:
         features = _features(model, base, progress)
-        places = lessons.places[part]
-        prototypes, labels = settle_only(split, features[part], places, start, model.rule)
-        counts = np.bincount(labels, minlength=len(prototypes))
-        found = Discovery(
-            labels=labels,
-            confidence=np.ones(len(labels), np.float32),
-            embeddings=features[part],
-            prototypes=prototypes,
-            prior=counts / max(1, counts.sum()),
-            temperature=model.temperature,
-            known=split.known,
-            rule=model.rule,
-        )
+        found = _settled(model, base, lessons, features[part])
     whole, scope = _whole(found, lessons, features, part)
     ids = numbered(base.present, lessons.ids)
     whole = _ordered(whole, [lessons.ids.index(id) for id in ids])
@@ -91,6 +69,43 @@ def train_model(
         scope=scope or model.scope,
     )
     return Trained(trained, whole, ids, changes, int((lessons.targets >= 0).sum()))
+
+
+def _trained(
+    model: IntentModel, base: Base, lessons: Lessons, cache: Path, progress: Progress
+) -> tuple[Discovery, FloatArray]:
+    """Train encoder and prototypes; return what they say of what took part, and all features."""
+    assert isinstance(model.config, RoNIDConfig)
+    encoder, part = model.encoder, np.flatnonzero(lessons.taking_part)
+    training = Training(encoder, model.seed, model.config.optimiser, progress)
+    if encoder.backbone.trainable_layers == 0:
+        encoder.cache = FrozenCache(cache)
+    rows = prepared(encoder, base.texts, training, part)
+    start = torch.from_numpy(_start(model, base, lessons))
+    split = lessons.split(base.texts)
+    found = train_on(split, rows, start, lessons, training, model.config)
+    if len(part) == len(base):
+        return found, found.embeddings
+    everything = prepared(encoder, base.texts, training, np.arange(len(base)))
+    return found, encoder.embed_all(everything).cpu().numpy()
+
+
+def _settled(model: IntentModel, base: Base, lessons: Lessons, features: FloatArray) -> Discovery:
+    """Move prototypes alone; return what they say of what took part."""
+    split, places = lessons.split(base.texts), lessons.places[lessons.taking_part]
+    start = _start(model, base, lessons)
+    prototypes, labels = settle_only(split, features, places, start, model.rule)
+    counts = np.bincount(labels, minlength=len(prototypes))
+    return Discovery(
+        labels=labels,
+        confidence=np.ones(len(labels), np.float32),
+        embeddings=features,
+        prototypes=prototypes,
+        prior=counts / max(1, counts.sum()),
+        temperature=model.temperature,
+        known=split.known,
+        rule=model.rule,
+    )
 
 
 def _start(model: IntentModel, base: Base, lessons: Lessons) -> FloatArray:
@@ -113,7 +128,7 @@ def _features(model: IntentModel, base: Base, progress: Progress | None) -> Floa
 def _whole(
     found: Discovery, lessons: Lessons, features: FloatArray, part: IntArray
 ) -> tuple[Discovery, Scope | None]:
-    """Return the discovery of all rows: decisions over it, what takes no part nearest and unsure."""
+    """Return the discovery of all rows; decisions stand over it, what took no part is unsure."""
     fixed = lessons.fixed[part]
     kept = replace(found, labels=np.where(fixed >= 0, fixed, found.labels))
     sure, scope = calibrated(kept)

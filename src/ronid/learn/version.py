@@ -27,7 +27,6 @@ from ronid.update.version import COLLECTED
 from ronid.vectors import write_vectors
 
 
-
 def described(trained: Trained, base: Base, state: State) -> tuple[Intent, ...]:
     """Return the intents as they are now, under the names that people know them by.
 

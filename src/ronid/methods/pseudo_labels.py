@@ -12,9 +12,9 @@ from torch.nn.functional import normalize
 
 from ronid.assign.align import match
 from ronid.assign.breathing import halves
+from ronid.assign.forbid import nearest_allowed, without
 from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
 from ronid.assign.prior import shrunk_prior, unlabelled_marginal, update_prior, vouched_prior
-from ronid.assign.forbid import nearest_allowed, without
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.config import EStepConfig, RoNIDConfig
 from ronid.train.state import StageState
