@@ -293,6 +293,33 @@ def update_table() -> str:
     return "\n".join(lines)
 
 
+def review_table() -> str:
+    """Accuracy after so many actions and after as many random labels, mean over seeds."""
+    lines = [
+        "| dataset | seeds | actions | ACC: reviewed | random, as many | random, as many spoken of | "
+        "known | novel | spoken of | read |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for dataset, own in by_dataset("review.jsonl"):
+        rows = [row for row in own if row["seed"] < FIRST_DEV_SEED]
+        counts = sorted({row["actions"] for row in rows})
+        first = [row["start"] for row in rows if row["actions"] == counts[0]]
+        none = [f"{mean(start[key] for start in first):.1f}" for key in ("acc", "known", "novel")]
+        lines.append(
+            line(dataset, str(len(first)), "0", none[0], none[0], none[0], *none[1:], "0", "0")
+        )
+        for actions in counts:
+            part = [row for row in rows if row["actions"] == actions]
+            ways = [
+                over_seeds([row[way] for row in part], "acc")
+                for way in ("review", "random", "random_rows")
+            ]
+            kinds = [f"{mean(r['review'][key] for r in part):.1f}" for key in ("known", "novel")]
+            reading = [f"{mean(row[key] for row in part):,.0f}" for key in ("spoken", "read")]
+            lines.append(line(dataset, str(len(part)), str(actions), *ways, *kinds, *reading))
+    return "\n".join(lines)
+
+
 TABLES = {
     "ablation": ablation_table,
     "core": core_table,
@@ -304,6 +331,7 @@ TABLES = {
     "main": main_table,
     "speed": speed_table,
     "names": names_table,
+    "review": review_table,
     "names-list": names_list,
     "scope": scope_table,
     "calibration": calibration_table,

@@ -1,0 +1,95 @@
+"""The simulated reviewer does what its page says, and its stored rows hold what is claimed."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+STORED = ROOT / "benchmarks/results/review.jsonl"
+ROWS = [json.loads(line) for line in STORED.read_text(encoding="utf-8").splitlines()]
+sys.path.insert(0, str(ROOT / "tests" / "review"))
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    """The benchmark as a module, beside those it borrows from."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        path = ROOT / "benchmarks" / "review.py"
+        spec = importlib.util.spec_from_file_location("review_benchmark", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+        sys.modules.pop("update", None)
+
+
+def made_desk(tmp_path: Path) -> Any:
+    from made_review import make_base
+
+    from ronid.review.desk import Desk
+    from ronid.review.store import store_for
+
+    return Desk(make_base(rows=80), store_for(tmp_path / "review.sqlite", "made"))
+
+
+def test_the_reviewer_acts_as_often_as_asked_and_speaks_the_truth(
+    bench: ModuleType, tmp_path: Path
+) -> None:
+    desk = made_desk(tmp_path)
+    truth = desk.base.labels.astype(np.int64).copy()
+    truth[[1, 5, 9]] = 2  # three of intent 1 belong to intent 2
+    reviewer = bench.Reviewer(truth)
+    reviewer.work(desk, 6)
+    state = desk.view().state
+    assert sum(reviewer.done.values()) == desk.version <= 6
+    assert reviewer.spoken <= reviewer.read
+    for row in reviewer.spoken:
+        if state.confirmed[row]:
+            assert state.of_row(row) == f"i{truth[row]}"
+
+
+def test_random_labels_of_unnamed_intents_go_where_most_of_them_are(
+    bench: ModuleType, tmp_path: Path
+) -> None:
+    desk = made_desk(tmp_path)
+    truth = np.where(desk.base.labels == 1, 3, np.where(desk.base.labels == 3, 1, 2))
+    truth[desk.base.labels == 0] = 0
+    known = {0: "i0"}
+    bench.label_randomly(desk, truth, known, np.array([1, 5, 3, 2]))
+    assert known == {0: "i0", 3: "i1", 1: "i3", 2: "i2"}
+    assert desk.view().state.confirmed[[1, 5, 3, 2]].all()
+
+
+def test_stored_rows_are_of_the_test_file() -> None:
+    assert {row["part"] for row in ROWS} == {"test"}
+    assert {row["actions"] for row in ROWS} == {50, 100, 200}
+
+
+def mean_acc(dataset: str, actions: int, way: str) -> float:
+    own = [row for row in ROWS if (row["dataset"], row["actions"]) == (dataset, actions)]
+    return float(np.mean([row[way]["acc"] for row in own]))
+
+
+@pytest.mark.parametrize("dataset", sorted({row["dataset"] for row in ROWS}))
+def test_a_review_wins_over_random_labels(dataset: str) -> None:
+    for actions in (50, 100, 200):
+        assert mean_acc(dataset, actions, "review") > mean_acc(dataset, actions, "random")
+    gained = mean_acc(dataset, 200, "review") - mean_acc(dataset, 200, "random")
+    assert gained >= 1
+    assert mean_acc(dataset, 200, "review") > mean_acc(dataset, 200, "random_rows")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['dataset']} {row['actions']}")
+def test_decisions_hold(row: dict[str, Any]) -> None:
+    assert row["review"]["held"] >= 0.9 * (row["review"]["held"] + row["review"]["not_held"])
