@@ -338,6 +338,14 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
     return rows
 
 
+def stored(path: Path | None) -> set[tuple[str, int, str]]:
+    """Return the cells that a file of rows holds; they are not measured again."""
+    if path is None or not path.exists():
+        return set()
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(row["dataset"], row["seed"], row["part"]) for row in rows}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dataset", nargs="+", choices=sorted(BENCHMARKS))
@@ -349,8 +357,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     options.work.mkdir(parents=True, exist_ok=True)
-    for seed in options.seed:
-        for dataset in options.dataset:
+    cells = [(dataset, seed) for seed in options.seed for dataset in options.dataset]
+    for dataset, seed in cells:
+        if (dataset, seed, options.part) not in stored(options.out):
             rows = measure(dataset, seed, options.part, options.work)
             if options.out is not None:
                 with options.out.open("a", encoding="utf-8") as file:
