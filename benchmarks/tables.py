@@ -296,8 +296,8 @@ def update_table() -> str:
 def review_table() -> str:
     """Accuracy after so many actions and after as many random labels, mean over seeds."""
     lines = [
-        "| dataset | seeds | actions | ACC: reviewed | random, as many | random, as many spoken of | "
-        "known | novel | spoken of | read |",
+        "| dataset | seeds | actions | ACC: reviewed | random, as many | "
+        "random, as many spoken of | known | novel | spoken of | read |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for dataset, own in by_dataset("review.jsonl"):

@@ -147,7 +147,7 @@ def test_nothing_left_is_refused() -> None:
 
 def test_without_vectors_the_surest_are_central() -> None:
     made = review(Accept("i1"))
-    base = Base(**{**made.base.__dict__, "vectors": None})
+    base = Base(**{**made.base.__dict__, "unit": None})
     found = np.flatnonzero(central_rows(base, made.line.state, 1 / 6))
     assert found.tolist() == [20, 21, 22, 23]
 

@@ -18,7 +18,7 @@ from ronid.encode.rows import Rows
 from ronid.errors import ConfigError
 from ronid.losses.prototype import temperature_of
 from ronid.methods.pseudo_labels import CANDIDATES, _proposals, e_step, exchange, settle
-from ronid.methods.ronid import tempered, alternate, m_step
+from ronid.methods.ronid import alternate, m_step, tempered
 from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split

@@ -95,7 +95,7 @@ def check_decided(desk: Desk) -> None:
     Raises:
         UsageError: Nothing was decided since the last training.
     """
-    acts = desk.acting()
+    acts = desk.acts()[1]
     if not acts or isinstance(acts[-1].event.action, Learn):
         since = " since the last training" if acts else ""
         raise UsageError(
@@ -108,7 +108,7 @@ def _learn(asked: _Asked, folder: Path, desk: Desk) -> tuple[Learned, Event]:
     """Fill the folder of the next version."""
     path, who, started = asked.path, asked.who, time.perf_counter()
     check_decided(desk)
-    run, base, acts = open_finished(path), desk.base, desk.acting()
+    run, base, acts = open_finished(path), desk.base, desk.acts()[1]
     seen = desk.version
     heard = walk(desk.first, acts)
     lessons = make_lessons(base, heard, base.present)
@@ -149,7 +149,7 @@ def _summary(
 ) -> Learned:
     """Say what changed and which decisions held."""
     base = desk.base
-    acts = [entry for entry in desk.acting() if not isinstance(entry.event.action, Learn)]
+    acts = [entry for entry in desk.acts()[1] if not isinstance(entry.event.action, Learn)]
     verdicts = verdicts_of(acts, before, after)
     people = sorted({entry.event.who for entry in acts})
     return Learned(

@@ -120,8 +120,8 @@ def _start(model: IntentModel, base: Base, lessons: Lessons) -> FloatArray:
 
 def _features(model: IntentModel, base: Base, progress: Progress | None) -> FloatArray:
     """Return the (n, d) features of all utterances as the encoder sees them now."""
-    if base.vectors is not None:
-        return base.vectors
+    if base.unit is not None:
+        return base.unit
     return model.transform(base.texts, progress)
 
 

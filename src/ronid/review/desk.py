@@ -122,11 +122,6 @@ class Desk:
         with self._lock:
             entries = self._line.entries
             return self._line.version, [entries[seq - 1] for seq in sorted(self._line.counting)]
-    def acting(self) -> list[Entry]:
-        """Return the acts that count, oldest first; the state is their fold from `first`."""
-        with self._lock:
-            counting = self._line.counting
-            return [entry for entry in self._line.entries if entry.seq in counting]
 
     @property
     def first(self) -> State:
