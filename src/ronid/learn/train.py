@@ -27,11 +27,11 @@ _ITERATIONS = 20
 
 
 def shortened(config: RoNIDConfig) -> RoNIDConfig:
-    """Return the recipe of a run as it is used to train on: without pre-training."""
+    """Return the recipe of a run as it is used to train on, with an encoder that learned already."""
     epochs = min(config.contrast.epochs, CONTRAST_EPOCHS)
     return replace(
         config,
-        contrast=replace(config.contrast, epochs=epochs),
+        contrast=replace(config.contrast, epochs=epochs, discount=False),
         pretrain=replace(config.pretrain, epochs=0),
     )
 
