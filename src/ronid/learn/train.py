@@ -27,7 +27,7 @@ _ITERATIONS = 20
 
 
 def shortened(config: RoNIDConfig) -> RoNIDConfig:
-    """Return the recipe of a run as it is used to train on, with an encoder that learned already."""
+    """Return the recipe of a run for training on, when its encoder has learned already."""
     epochs = min(config.contrast.epochs, CONTRAST_EPOCHS)
     return replace(
         config,
