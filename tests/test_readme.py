@@ -183,11 +183,15 @@ def test_every_shell_example_runs(desk: Path) -> None:
         "export",
         "name",
         "report",
+        "update",
+        "history",
+        "undo",
     }
     assert len((desk / "answers.csv").read_text(encoding="utf-8").splitlines()) > 50
     assert (desk / "stopped-run" / "report.html").is_file()
     named = re.findall(r"^\| `([\w.]+)/?`(?:, `([\w.]+)`)? \|", README, re.MULTILINE)
-    files = {name for row in named for name in row if "." in name or name == "encoder"}
+    folders = {"encoder", "cache", "versions"}
+    files = {name for row in named for name in row if "." in name or name in folders}
     assert files == {path.name for path in (desk / "run").iterdir()}
 
 
