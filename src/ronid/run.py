@@ -32,6 +32,9 @@ from ronid.vectors import write_vectors
 from ronid.version import __version__
 from ronid.versions import current_folder
 
+COLLECTED = "collected.parquet"
+"""Where an updated run keeps the utterances that fit none of its intents so far."""
+
 MOST_KEPT_BYTES = 512 << 20
 """Output of a frozen encoder that a run keeps at most; beyond, it is made anew when needed."""
 

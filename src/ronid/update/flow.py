@@ -20,12 +20,12 @@ from ronid.files import read_json
 from ronid.model import IntentModel, load_model
 from ronid.progress import Progress
 from ronid.reject import closeness
-from ronid.run import RunFolder, open_finished, read_corpus
+from ronid.run import COLLECTED, RunFolder, open_finished, read_corpus
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
 from ronid.update.drift import Drift, Members, find_drift
 from ronid.update.grow import Beside, Grown, grow, least_size, prototype_of
 from ronid.update.record import NewIntent, Update
-from ronid.update.version import COLLECTED, Arrivals, Version, opened
+from ronid.update.version import Arrivals, Version, opened
 from ronid.versions import current_number, next_version
 
 

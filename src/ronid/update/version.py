@@ -19,15 +19,12 @@ from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
 from ronid.reject import KEPT, Scope
-from ronid.run import RunFolder, stamped, write_corpus
+from ronid.run import COLLECTED, RunFolder, stamped, write_corpus
 from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
 from ronid.update.grow import Grown
 from ronid.update.record import Update
 from ronid.vectors import read_vectors, write_vectors
-
-COLLECTED = "collected.parquet"
-"""Utterances of all updates that fit nowhere yet, with their features."""
 
 
 @dataclass(frozen=True)
