@@ -104,14 +104,18 @@ def _check(source: str | None, text: list[str] | None, out: Path | None) -> None
 
 
 def _write_csv(file: Any, rows: list[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(
-        file,
-        fieldnames=["id", *_COLUMNS] if rows and "id" in rows[0] else _COLUMNS,
-        lineterminator="\n",
+    names = ["id", *_COLUMNS] if rows and "id" in rows[0] else _COLUMNS
+    plain, quoted = (
+        csv.DictWriter(file, names, quoting=rule, lineterminator="\n")
+        for rule in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
     )
-    writer.writeheader()
+    plain.writeheader()
     flags = ("known", "accepted")
-    writer.writerows(row | {flag: str(row[flag]).lower() for flag in flags} for row in rows)
+    for row in rows:
+        # Older Pythons leave a lone \r without quotes here, and readers take it for a new row.
+        broken = any(isinstance(value, str) and "\r" in value for value in row.values())
+        writer = quoted if broken else plain
+        writer.writerow(row | {flag: str(row[flag]).lower() for flag in flags})
 
 
 def _save_csv(path: Path, rows: list[dict[str, Any]]) -> None:
