@@ -7,7 +7,8 @@ import pytest
 
 from made_run import SHOP, make_run
 from ronid.errors import DataError
-from ronid.export.catalogue import COLLECTED, build_catalogue, catalogue_of_run
+from ronid.export.catalogue import build_catalogue, catalogue_of_run
+from ronid.run import COLLECTED
 from ronid.versions import FOLDER, POINTER
 
 

@@ -205,6 +205,49 @@ def test_the_older_export_is_back_if_the_new_one_cannot_take_its_place(
     assert checksums(tmp_path) == before
 
 
+def leftover(place: Path, name: str, *folders: str) -> Path:
+    """Make what a killed export leaves."""
+    staged = place / name
+    for folder in folders:
+        (staged / folder).mkdir(parents=True)
+        (staged / folder / "utterances.csv").write_text(folder)
+    (staged / "ronid-export").write_text("")
+    return staged
+
+
+def test_what_a_killed_export_left_is_gone_after_the_next(tmp_path: Path) -> None:
+    leftover(tmp_path, ".out-abcd_123", "new")
+    other = leftover(tmp_path, ".other-abcd_123", "new")
+    foreign = leftover(tmp_path, ".out-abcd_124", "new", "letters")
+    unmarked = tmp_path / ".out-abcd_125"
+    unmarked.mkdir()
+    named = leftover(tmp_path, ".out-and-about", "new")
+    export_catalogue(MIXED, "csv", tmp_path / "out")
+    kept = {path.name for path in (other, foreign, unmarked, named)}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", *kept}
+
+
+def test_an_export_that_still_runs_is_left_alone(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    staged = leftover(tmp_path, ".out-abcd_123", "new")
+    with (staged / "ronid-export").open() as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        export_catalogue(MIXED, "csv", tmp_path / "out")
+        assert staged.is_dir()
+    export_catalogue(MIXED, "csv", tmp_path / "out", force=True)
+    assert not staged.exists()
+
+
+def test_an_older_export_comes_back_if_the_kill_was_between_two(tmp_path: Path) -> None:
+    export_catalogue(MIXED, "csv", tmp_path / "out")
+    before = checksums(tmp_path)
+    staged = leftover(tmp_path, ".out-abcd_123", "new")
+    (tmp_path / "out").rename(staged / "old")
+    with pytest.raises(UsageError, match="--force replaces it"):
+        export_catalogue(MIXED, "jsonl", tmp_path / "out")
+    assert checksums(tmp_path) == before
+
+
 def test_an_older_export_is_replaced_only_by_force(tmp_path: Path) -> None:
     out = tmp_path / "out"
     export_catalogue(MIXED, "csv", out)

@@ -34,6 +34,13 @@ def export(
         str, typer.Option(help="Language of the utterances, such as en or pt-BR.")
     ] = "en",
     name: Annotated[str, typer.Option(help="Name of the bot, agent or project.")] = "ronid",
+    store: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RONID_REVIEW_STORE",
+            help="Where the decisions are: a path or a postgresql:// URL; review.sqlite in RUN.",
+        ),
+    ] = None,
     system: Annotated[
         str | None, typer.Option(help="What openai-jsonl tells the model before every utterance.")
     ] = None,
@@ -43,15 +50,15 @@ def export(
 ) -> None:
     """Write the accepted intents of a run in the format of another system, with an audit."""
     from ronid.export.batch import SYSTEM, Choice, Options
-    from ronid.export.catalogue import catalogue_of_run
     from ronid.export.formats import load_format
+    from ronid.export.reviewed import catalogue_of
     from ronid.export.write import export_catalogue
 
     load_format(to)  # refuses an unknown target before anything is read
     choice = Choice(everything, rejected, out_of_scope)
     options = Options(language, name, SYSTEM if system is None else system)
     place = out or Path(f"export-{to}")
-    done = export_catalogue(catalogue_of_run(run), to, place, choice, options, force)
+    done = export_catalogue(catalogue_of(run, store), to, place, choice, options, force)
     if not quiet:
         for line in notes(done.batch):
             note(line)

@@ -26,10 +26,25 @@ def write_zip(path: Path, files: Mapping[str, Any]) -> None:
     """
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(files):
-            entry = zipfile.ZipInfo(name, _WHEN)
-            entry.create_system, entry.external_attr = _UNIX, _MODE
-            content = to_json(files[name]).encode("utf-8")
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=6)
+            _add(archive, name, to_json(files[name]).encode("utf-8"))
+
+
+def zip_folder(path: Path, folder: Path) -> None:
+    """Write a zip file of all files below a folder, under the folder's own name.
+
+    Args:
+        path: The file; not inside the folder.
+        folder: What is packed.
+    """
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            _add(archive, file.relative_to(folder.parent).as_posix(), file.read_bytes())
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _WHEN)
+    entry.create_system, entry.external_attr = _UNIX, _MODE
+    archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=6)
 
 
 def read_zip(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What can leave a run: intents, their utterances, and where every label came from.
 
-`catalogue_of_run` reads a run as it was found; `build_catalogue` takes plain arrays and mappings,
-such as the state of a review gives them.
+`catalogue_of_run` reads a run as it was found, `reviewed.catalogue_of` also what people decided;
+`build_catalogue` takes plain lists and mappings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,19 +12,18 @@ from typing import Any, Literal
 
 from ronid.data.corpus import shortened
 from ronid.errors import DataError
-from ronid.run import RunFolder, open_finished
+from ronid.run import COLLECTED, RunFolder, open_finished
 from ronid.versions import current_number
 
 Status = Literal["open", "accepted", "rejected"]
 Origin = Literal["given", "person", "model"]
 """Who said that an utterance has its intent: the file of the user, a reviewer, or the model."""
 
-COLLECTED = "collected.parquet"
-"""Where an updated run keeps the utterances that fit none of its intents."""
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ROLES = ("text", "intent", "id", "by", "who", "when", "confidence")
-_OWN = frozenset({"id", "text", "given", "intent", "index", "confidence", "x", "y", "truth"})
+_OWN = frozenset(
+    {"id", "text", "given", "intent", "index", "confidence", "x", "y", "truth", "start"}
+)
 """Columns that ronid itself makes of a run; what else is there came with the user's file."""
 
 
@@ -144,8 +143,7 @@ def catalogue_of_run(path: Path) -> Catalogue:
     """
     run = open_finished(path)
     table = run.assignments().to_pydict()
-    if not any(table["text"]):
-        raise DataError(f"run '{path}' was made of embeddings: it has no utterances to export")
+    check_spoken(path, table["text"])
     given = [name is not None for name in table["given"]]
     confidence = zip(table["confidence"], given, strict=True)
     rows: dict[str, list[Any]] = {
@@ -155,15 +153,38 @@ def catalogue_of_run(path: Path) -> Catalogue:
         "by": ["given" if labelled else "model" for labelled in given],
         "confidence": [None if labelled else value for value, labelled in confidence],
     }
-    rows |= {name: column for name, column in table.items() if name not in _OWN}
-    collected = _collected(run)
-    for name, column in rows.items():
-        column += [row.get(name) for row in collected]
     intents = [
         {"id": _id(i.index), "name": i.name, "known": i.known, "description": i.description}
         for i in run.intents()
     ]
-    return build_catalogue(intents, rows, _about(path, run))
+    return build_catalogue(intents, completed(run, table, rows), about_run(path, run))
+
+
+def check_spoken(path: Path, texts: Sequence[str]) -> None:
+    """Refuse a run that has no utterances.
+
+    Raises:
+        DataError: It was made of embeddings.
+    """
+    if not any(texts):
+        raise DataError(f"run '{path}' was made of embeddings: it has no utterances to export")
+
+
+def completed(
+    run: RunFolder, table: Mapping[str, list[Any]], rows: Mapping[str, list[Any]]
+) -> dict[str, list[Any]]:
+    """Return the rows of a catalogue with the user's own columns, and what updates collected.
+
+    Args:
+        run: The current version.
+        table: Its utterances.
+        rows: What is told of each of them.
+    """
+    every = {**rows, **{name: column for name, column in table.items() if name not in _OWN}}
+    collected = _collected(run)
+    return {
+        name: [*column, *(row.get(name) for row in collected)] for name, column in every.items()
+    }
 
 
 def _id(index: int) -> str:
@@ -182,7 +203,13 @@ def _collected(run: RunFolder) -> list[dict[str, Any]]:
     return [row | {"by": "model"} for row in read]
 
 
-def _about(path: Path, run: RunFolder) -> dict[str, Any]:
+def about_run(path: Path, run: RunFolder) -> dict[str, Any]:
+    """Return where an export came from, for the audit.
+
+    Args:
+        path: Folder of the run.
+        run: Its current version.
+    """
     facts = run.facts()
     names = {"source": "source", "created": "run_created", "ronid_version": "run_made_by"}
     return {new: facts.get(old) for old, new in names.items()} | {

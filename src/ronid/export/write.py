@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ronid.errors import UsageError
 from ronid.export.audit import AUDIT, NAMES, write_audit
@@ -18,6 +18,8 @@ from ronid.export.formats import FORMATS, load_format
 ACCEPTED = Choice()
 USUAL = Options()
 _LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_MARK = "ronid-export"
+"""File that says who made a hidden folder beside an export, and that it is in use."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,31 @@ def export_catalogue(
     """
     module = load_format(to)
     _check_options(options)
+    _tidy(out)
     _check_place(out, force)
-    batch = make_batch(catalogue, module.target(options), choice)
+    batch = batch_for(catalogue, to, choice, options)
     asked = {"to": to, "choice": asdict(choice), "options": asdict(options)}
     with _whole(out) as staged:
         module.write(batch, staged, options)
         summary = write_audit(staged, batch, catalogue, asked)
     return Exported(out, batch, summary)
+
+
+def batch_for(catalogue: Catalogue, to: str, choice: Choice, options: Options) -> Batch:
+    """Return what an export would write, without writing it.
+
+    Args:
+        catalogue: All that could be written.
+        to: One of `FORMATS`.
+        choice: Which intents are written.
+        options: What some targets want to know.
+
+    Raises:
+        UsageError: There is no such target, or nothing can be written.
+    """
+    module = load_format(to)
+    _check_options(options)
+    return make_batch(catalogue, module.target(options), choice)
 
 
 def _check_options(options: Options) -> None:
@@ -108,16 +128,54 @@ def _whole(out: Path) -> Iterator[Path]:
     parent = out.absolute().parent
     staged = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=parent))
     new, old = staged / "new", staged / "old"
-    new.mkdir()
     try:
-        yield new
-        if out.exists():
-            out.rename(old)
-        try:
-            new.rename(out)
-        except OSError:
-            if old.exists():
-                old.rename(out)
-            raise
+        with (staged / _MARK).open("w") as mark:
+            _held(mark)
+            new.mkdir()
+            yield new
+            if out.exists():
+                out.rename(old)
+            try:
+                new.rename(out)
+            except OSError:
+                if old.exists():
+                    old.rename(out)
+                raise
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def _tidy(out: Path) -> None:
+    """Remove what exports to the same place left behind when they were killed.
+
+    A folder is ours if it is named as we name them and holds our mark, which nobody holds any
+    more, and nothing besides. If it was killed while two exports changed places, the older one is
+    put back.
+    """
+    parent, ours = out.absolute().parent, re.compile(rf"\.{re.escape(out.name)}-[a-z0-9_]{{8}}")
+    if not parent.is_dir():
+        return
+    for staged in [path for path in parent.iterdir() if ours.fullmatch(path.name)]:
+        if staged.is_symlink() or not (staged / _MARK).is_file():
+            continue
+        if not {path.name for path in staged.iterdir()} <= {_MARK, "new", "old"}:
+            continue
+        with (staged / _MARK).open("r+") as mark:
+            if not _held(mark):
+                continue
+            if (staged / "old").is_dir() and not out.exists():
+                (staged / "old").rename(out)
+            shutil.rmtree(staged, ignore_errors=True)
+
+
+def _held(file: IO[str]) -> bool:
+    """Lock a file until it is closed; return whether that was possible. A kill frees it."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks here: nothing can be told of others
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
