@@ -4,6 +4,17 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+STAGES = {
+    "encode": "embedding utterances",
+    "pretrain": "pre-training",
+    "contrast": "contrastive learning",
+    "em": "discovering (EM)",
+    "pairs": "learning from pairs",
+    "similarity": "learning which pairs are alike",
+    "reconstruct": "training the auto-encoder",
+}
+"""Stages of training in the words of people."""
+
 
 class Progress(Protocol):
     """Receiver of progress: stages one after another, each with a number of steps."""

@@ -11,10 +11,10 @@ pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
 
 from made_run import make_run
-from ronid.review import open_desk
 from ronid.review.events import Rename
 from ronid.studio.app import make_app
 from ronid.studio.guard import Guard
+from ronid.studio.hall import Hall, open_hall
 from ronid.studio.room import Room
 from ronid.studio.session import Door
 
@@ -29,9 +29,9 @@ GROUPS = {
 class Person:
     """Somebody who works with the studio."""
 
-    def __init__(self, room: Room, name: str) -> None:
+    def __init__(self, hall: Hall, name: str) -> None:
         door = Door("a" * 24)
-        app: Any = Guard(make_app(room, door), door, local=True)  # type: ignore[arg-type]
+        app: Any = Guard(make_app(hall, door), door, local=True)  # type: ignore[arg-type]
         self.client = TestClient(app, base_url="http://localhost:8712")
         self.client.post("/enter", data={"name": name, "next": "/x"}, follow_redirects=False)
         self.keys = 0
@@ -53,25 +53,30 @@ class Person:
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
+def hall(tmp_path: Path) -> Iterator[Hall]:
     groups = {
         name: [t.encode("utf-8", "replace").decode() for t in texts]
         for name, texts in GROUPS.items()
     }
     make_run(tmp_path / "run", groups, known=1)
-    made = Room(open_desk(tmp_path / "run"), "shop")
+    made = open_hall(tmp_path / "run", title="shop")
     yield made
     made.close()
 
 
 @pytest.fixture
-def ann(room: Room) -> Person:
-    return Person(room, "Ann")
+def room(hall: Hall) -> Room:
+    return hall.room
 
 
 @pytest.fixture
-def bob(room: Room) -> Person:
-    return Person(room, "Bob")
+def ann(hall: Hall) -> Person:
+    return Person(hall, "Ann")
+
+
+@pytest.fixture
+def bob(hall: Hall) -> Person:
+    return Person(hall, "Bob")
 
 
 def test_the_overview_tells_all(ann: Person) -> None:

@@ -13,11 +13,10 @@ from starlette.websockets import WebSocketDisconnect
 
 from made_run import make_run
 from ronid.errors import UsageError
-from ronid.review import open_desk
 from ronid.studio.app import check_address, make_app
 from ronid.studio.enter import local_path
 from ronid.studio.guard import Guard, is_loopback
-from ronid.studio.room import Room
+from ronid.studio.hall import Hall, open_hall
 from ronid.studio.session import Door
 
 HOME = "http://localhost:8712"
@@ -25,44 +24,44 @@ ACCEPT = {"action": {"kind": "accept", "intent": "i1"}, "seen": 0, "key": "a-key
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
+def hall(tmp_path: Path) -> Iterator[Hall]:
     make_run(tmp_path / "run")
-    made = Room(open_desk(tmp_path / "run"), "<b>shop</b>")
+    made = open_hall(tmp_path / "run", title="<b>shop</b>")
     yield made
     made.close()
 
 
-def client(room: Room, password: str | None = None, local: bool = True) -> TestClient:
+def client(hall: Hall, password: str | None = None, local: bool = True) -> TestClient:
     door = Door("a" * 24, password)
-    return TestClient(Guard(make_app(room, door), door, local=local), base_url=HOME)  # type: ignore[arg-type]
+    return TestClient(Guard(make_app(hall, door), door, local=local), base_url=HOME)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def inside(room: Room) -> TestClient:
-    found = client(room)
+def inside(hall: Hall) -> TestClient:
+    found = client(hall)
     answer = found.post("/enter", data={"name": "Ann", "next": "/"}, follow_redirects=False)
     assert answer.status_code == 303
     return found
 
 
-def test_nobody_comes_in_without_a_name(room: Room) -> None:
-    outside = client(room)
+def test_nobody_comes_in_without_a_name(hall: Hall) -> None:
+    outside = client(hall)
     answer = outside.get("/intent/i1?q=x", follow_redirects=False)
     assert answer.status_code == 303
     assert answer.headers["location"] == "/enter?next=%2Fintent%2Fi1%3Fq%3Dx"
     assert outside.get("/api/state").status_code == 401
     assert outside.post("/api/act", json=ACCEPT).status_code == 401
-    assert room.desk.version == 0
+    assert hall.room.desk.version == 0
 
 
-def test_events_carry_the_name(inside: TestClient, room: Room) -> None:
+def test_events_carry_the_name(inside: TestClient, hall: Hall) -> None:
     answer = inside.post("/api/act", json=ACCEPT)
     assert answer.json()["says"].startswith("accepted")
-    assert room.desk.entries()[0].event.who == "Ann"
+    assert hall.room.desk.entries()[0].event.who == "Ann"
 
 
-def test_a_password_is_asked_for_and_checked(room: Room) -> None:
-    door = client(room, "correct horse")
+def test_a_password_is_asked_for_and_checked(hall: Hall) -> None:
+    door = client(hall, "correct horse")
     page = door.get("/enter").text
     assert 'type="password"' in page
     assert door.post("/enter", data={"name": "Eve"}).status_code == 403
@@ -73,8 +72,8 @@ def test_a_password_is_asked_for_and_checked(room: Room) -> None:
     assert door.get("/api/state").json()["me"]["name"] == "Ann"
 
 
-def test_guessing_ends_soon(room: Room) -> None:
-    door = client(room, "correct horse")
+def test_guessing_ends_soon(hall: Hall) -> None:
+    door = client(hall, "correct horse")
     codes = [
         door.post("/enter", data={"name": "Eve", "password": f"guess {n}"}).status_code
         for n in range(12)
@@ -84,17 +83,17 @@ def test_guessing_ends_soon(room: Room) -> None:
     assert door.get("/api/state", headers=right).status_code == 401
 
 
-def test_programs_come_in_by_token(room: Room) -> None:
-    door = client(room, "correct horse")
+def test_programs_come_in_by_token(hall: Hall) -> None:
+    door = client(hall, "correct horse")
     token = {"authorization": "Bearer correct horse", "x-ronid-name": "nightly"}
     assert door.post("/api/act", json=ACCEPT, headers=token).status_code == 200
-    assert room.desk.entries()[0].event.who == "nightly"
+    assert hall.room.desk.entries()[0].event.who == "nightly"
     assert door.get("/api/state", headers={"authorization": "Bearer no"}).status_code == 401
-    assert client(room).get("/api/state", headers=token).status_code == 401
+    assert client(hall).get("/api/state", headers=token).status_code == 401
 
 
-def test_cookies_are_signed_end_and_cannot_be_read_by_scripts(room: Room) -> None:
-    answer = client(room, "correct horse").post(
+def test_cookies_are_signed_end_and_cannot_be_read_by_scripts(hall: Hall) -> None:
+    answer = client(hall, "correct horse").post(
         "/enter", data={"name": "Ann", "password": "correct horse"}, follow_redirects=False
     )
     cookie = answer.headers["set-cookie"].lower()
@@ -130,10 +129,10 @@ def test_a_cookie_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_other_sites_cannot_act(inside: TestClient, room: Room, headers: dict[str, str]) -> None:
+def test_other_sites_cannot_act(inside: TestClient, hall: Hall, headers: dict[str, str]) -> None:
     assert inside.post("/api/act", json=ACCEPT, headers=headers).status_code == 403
     assert inside.post("/enter", data={"name": "Eve"}, headers=headers).status_code == 403
-    assert room.desk.version == 0
+    assert hall.room.desk.version == 0
     with (
         pytest.raises(WebSocketDisconnect) as refused,
         inside.websocket_connect("/_nicegui_ws/socket.io/", headers=headers),
@@ -144,12 +143,12 @@ def test_other_sites_cannot_act(inside: TestClient, room: Room, headers: dict[st
     assert inside.post("/api/act", json=ACCEPT, headers=ours).status_code == 200
 
 
-def test_a_form_of_another_site_is_no_action(inside: TestClient, room: Room) -> None:
+def test_a_form_of_another_site_is_no_action(inside: TestClient, hall: Hall) -> None:
     text = '{"action": {"kind": "accept", "intent": "i1"}, "seen": 0, "key": "a-key-of-mine"}'
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         answer = inside.post("/api/act", content=text, headers={"content-type": kind})
         assert answer.status_code in (400, 415, 422)
-    assert room.desk.version == 0
+    assert hall.room.desk.version == 0
 
 
 @pytest.mark.parametrize(
@@ -159,8 +158,8 @@ def test_other_names_for_this_machine_are_not_answered(inside: TestClient, host:
     assert inside.get("/api/state", headers={"host": host}).status_code == 421
 
 
-def test_a_server_for_others_answers_to_any_name(room: Room) -> None:
-    door = client(room, "correct horse", local=False)
+def test_a_server_for_others_answers_to_any_name(hall: Hall) -> None:
+    door = client(hall, "correct horse", local=False)
     assert door.get("/enter", headers={"host": "review.example"}).status_code == 200
 
 
@@ -169,7 +168,7 @@ def test_other_methods_are_refused(inside: TestClient, method: str) -> None:
     assert inside.request(method, "/api/state").status_code == 405
 
 
-def test_bodies_that_are_too_large_are_refused(inside: TestClient, room: Room) -> None:
+def test_bodies_that_are_too_large_are_refused(inside: TestClient, hall: Hall) -> None:
     big = b'{"action": "' + b"x" * (5 * 2**20) + b'"}'
     kind = {"content-type": "application/json"}
     assert inside.post("/api/act", content=big, headers=kind).status_code == 413
@@ -177,7 +176,7 @@ def test_bodies_that_are_too_large_are_refused(inside: TestClient, room: Room) -
     assert inside.post("/api/act", content=parts, headers=kind).status_code == 413
     lie = {**kind, "content-length": "-5"}
     assert inside.post("/api/act", content=b"{}", headers=lie).status_code == 413
-    assert room.desk.version == 0
+    assert hall.room.desk.version == 0
 
 
 @pytest.mark.parametrize(
@@ -210,8 +209,8 @@ def test_pages_may_load_nothing_from_elsewhere(inside: TestClient) -> None:
     assert headers["x-frame-options"] == "DENY"
 
 
-def test_names_and_titles_are_shown_as_text(room: Room) -> None:
-    door = client(room)
+def test_names_and_titles_are_shown_as_text(hall: Hall) -> None:
+    door = client(hall)
     page = door.get('/enter?next=/"><script>alert(1)</script>').text
     assert "<script>" not in page
     assert "<b>shop</b>" not in page

@@ -20,16 +20,7 @@ from rich.progress import (
 
 from ronid.errors import RonidWarning
 from ronid.files import without_nan
-
-STAGES = {
-    "encode": "embedding utterances",
-    "pretrain": "pre-training",
-    "contrast": "contrastive learning",
-    "em": "discovering (EM)",
-    "pairs": "learning from pairs",
-    "similarity": "learning which pairs are alike",
-    "reconstruct": "training the auto-encoder",
-}
+from ronid.progress import STAGES
 
 
 def error(message: str) -> None:

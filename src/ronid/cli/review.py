@@ -50,18 +50,17 @@ def review(
     if port and not _is_free(host, port):
         raise UsageError(f"port {port} of {host} is in use; give another with --port, or 0")
     _keep_vectors(folder.path, quiet)
-    from ronid.review import open_desk
-    from ronid.studio.room import Room
+    from ronid.studio.hall import open_hall
     from ronid.studio.session import Door
 
-    desk = open_desk(run, store, said=note)
+    hall = open_hall(run, store, said=note)
     port = port or _free_port(host)
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if not quiet:
         note(f"reviewing {run} at {address} (stop with Ctrl+C)")
     if browser and not os.environ.get("CI"):
         _open_later(address)
-    serve(Room(desk, desk.base.title), Door(desk.base.run, password), host, port)
+    serve(hall, Door(hall.room.base.run, password), host, port)
 
 
 def _keep_vectors(folder: Path, quiet: bool) -> None:

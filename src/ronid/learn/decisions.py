@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ronid.errors import UsageError
 from ronid.review.apply import apply
-from ronid.review.events import Act, Confirm, Gather, Move, OutOfScope
+from ronid.review.desk import Desk
+from ronid.review.events import Act, Confirm, Gather, Learn, Move, OutOfScope
 from ronid.review.problems import NotApplicable
 from ronid.review.state import OUT, State
 from ronid.review.timeline import Entry
@@ -75,3 +77,18 @@ def _standing(state: State, row: int, ids: set[str]) -> frozenset[str]:
         if id in state.intents:
             now.add(id)
     return frozenset(now - {state.slots[state.places[row]] if state.places[row] != OUT else ""})
+
+
+def check_decided(desk: Desk) -> None:
+    """Refuse where there is nothing to learn.
+
+    Raises:
+        UsageError: Nothing was decided since the last training.
+    """
+    acts = desk.acts()[1]
+    if not acts or isinstance(acts[-1].event.action, Learn):
+        since = " since the last training" if acts else ""
+        raise UsageError(
+            f"nothing was decided{since}, so there is nothing to learn; review the run first: "
+            "ronid review RUN"
+        )

@@ -16,12 +16,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ronid.errors import UsageError
 from ronid.learn.changes import intent_changes, row_changes, shifts_of, verdicts_of
-from ronid.learn.decisions import walk
+from ronid.learn.decisions import check_decided, walk
 from ronid.learn.lessons import make_lessons
 from ronid.learn.model import Trained, train_model
 from ronid.learn.record import Learned, NewIntent
+from ronid.learn.standing import telling
 from ronid.learn.version import write_rest, write_version
 from ronid.model import load_model
 from ronid.progress import Progress
@@ -29,9 +29,8 @@ from ronid.review.apply import apply
 from ronid.review.desk import Desk, open_desk
 from ronid.review.events import Event, Learn, make_event
 from ronid.review.state import State
-from ronid.run import frozen_cache, open_finished, read_corpus
+from ronid.run import COLLECTED, frozen_cache, open_finished, read_corpus
 from ronid.types import DataReport, FloatArray, Intent
-from ronid.update.version import COLLECTED
 from ronid.versions import current_number, next_version
 
 TRAINER = "ronid"
@@ -46,7 +45,7 @@ class _Asked:
     who: str
     device: str
     encoder: str | None
-    progress: Progress | None
+    progress: Progress
     said: Callable[[str], None]
 
 
@@ -59,6 +58,7 @@ def learn_run(  # noqa: PLR0913 - which review, who asks, and how
     encoder: str | None = None,
     progress: Progress | None = None,
     said: Callable[[str], None] = lambda _: None,
+    key: str = "",
 ) -> Learned:
     """Train a finished run on from what people decided; the outcome is its next version.
 
@@ -70,44 +70,42 @@ def learn_run(  # noqa: PLR0913 - which review, who asks, and how
         encoder: Folder of the base encoder, if it has moved.
         progress: Told what is going on; what it raises ends the training, and nothing is changed.
         said: Receives one line per step that has no progress of its own.
+        key: Tells this training from all others, see `standing`; made up where it is empty.
 
     Raises:
         DataError: The run is not finished.
         UsageError: Nothing was decided, another process changes the run, or no intent is left.
     """
     open_finished(path)
-    asked = _Asked(path, who, device, encoder, progress, said)
-    desk: Desk | None = None
+    number = current_number(path)
+    desk = open_desk(path, where, said)
     try:
-        with next_version(path) as folder:
-            desk = open_desk(path, where, said)
-            done, event = _learn(asked, folder, desk)
-        desk.record(event)
+        check_decided(desk)
+        with telling(path, who, key or uuid4().hex, progress) as teller:
+            asked = _Asked(path, who, device, encoder, teller, _both(said, teller.say))
+            with next_version(path) as folder:
+                if current_number(path) != number:  # another version came before we had the lock
+                    desk.close()
+                    desk = open_desk(path, where, said)
+                    check_decided(desk)
+                done, event = _learn(asked, folder, desk)
+            desk.record(event)
     finally:
-        if desk is not None:
-            desk.close()
+        desk.close()
     return done
 
 
-def check_decided(desk: Desk) -> None:
-    """Refuse where there is nothing to learn.
+def _both(one: Callable[[str], None], other: Callable[[str], None]) -> Callable[[str], None]:
+    def say(line: str) -> None:
+        one(line)
+        other(line)
 
-    Raises:
-        UsageError: Nothing was decided since the last training.
-    """
-    acts = desk.acts()[1]
-    if not acts or isinstance(acts[-1].event.action, Learn):
-        since = " since the last training" if acts else ""
-        raise UsageError(
-            f"nothing was decided{since}, so there is nothing to learn; review the run first: "
-            "ronid review RUN"
-        )
+    return say
 
 
 def _learn(asked: _Asked, folder: Path, desk: Desk) -> tuple[Learned, Event]:
     """Fill the folder of the next version."""
     path, who, started = asked.path, asked.who, time.perf_counter()
-    check_decided(desk)
     run, base, acts = open_finished(path), desk.base, desk.acts()[1]
     seen = desk.version
     heard = walk(desk.first, acts)

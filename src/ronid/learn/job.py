@@ -1,45 +1,31 @@
 """Train on in the background: a process of its own, which a page can follow and stop.
 
 The page stays quick while it runs, a kill of either leaves the old version or the new one, and
-what was trained is there even if nobody waits for it.
+what was trained is there even if nobody waits for it. How far it is lies on disk, see `standing`.
 """
 
-import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any
+from uuid import uuid4
+
+from ronid.errors import UsageError
+from ronid.files import read_json
+from ronid.learn.standing import Standing, read_standing
+from ronid.review.desk import LEARNED
+from ronid.versions import version_folder
 
 STORE = "RONID_REVIEW"
 """Variable that names the store: a URL may hold a password, which a command line would show."""
-
-Phase = Literal["running", "done", "failed", "cancelled"]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How far a job is.
-
-    Args:
-        phase: What it is doing.
-        stage: Stage of the work, such as `encode`, `contrast` or `em`; empty before the first.
-        done: Steps of the stage that are done.
-        total: Steps of the stage.
-        says: One line for people: the step, or why it failed.
-        seconds: Since it began.
-    """
-
-    phase: Phase
-    stage: str = ""
-    done: int = 0
-    total: int = 0
-    says: str = ""
-    seconds: float = 0.0
 
 
 class Job:
@@ -61,89 +47,107 @@ class Job:
         device: str = "auto",
         encoder: str | None = None,
     ) -> None:
-        self._lock = threading.Lock()
-        self._standing = Standing("running", says="starting")
+        self.run, self.who, self.key = run, who, uuid4().hex
         self._began = time.monotonic()
-        self.result: dict[str, Any] | None = None
+        self._ended: float | None = None
         self._cancelled = False
-        command = [sys.executable, "-m", "ronid", "learn", str(run), "--stream"]
-        command += [f"--who={who}", f"--device={device}"]
+        self._lock = threading.Lock()
+        command = [sys.executable, "-m", "ronid", "learn", str(run), "--quiet"]
+        command += [f"--job={self.key}", f"--who={who}", f"--device={device}"]
         command += [f"--encoder={encoder}"] if encoder else []
-        environment = {**os.environ, **({STORE: where} if where else {})}
+        environment = {name: value for name, value in os.environ.items() if name != STORE}
+        environment |= {STORE: where} if where else {}
+        # A file: a pipe would break with the one who reads it.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
             command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
             stdin=subprocess.DEVNULL,
             env=environment,
-            text=True,
-            encoding="utf-8",
+            start_new_session=True,  # whoever stops the page does not stop the training
         )
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._thread.start()
 
     def standing(self) -> Standing:
         """Return how far it is."""
         with self._lock:
-            if self._standing.phase != "running":
-                return self._standing
-            return replace(self._standing, seconds=round(time.monotonic() - self._began, 1))
+            code = self._process.poll()  # before the file: what it wrote last is there then
+            if code is not None and self._ended is None:
+                self._ended = time.monotonic()
+            told = read_standing(self.run)
+            mine = told if told is not None and told.key == self.key else None
+            if code is None:
+                return mine or self._own("running", "starting")
+            if mine is not None and mine.phase == "failed" and self._cancelled:
+                mine = replace(mine, phase="cancelled", says="cancelled; nothing was changed")
+            if mine is not None and mine.phase != "running":
+                return mine
+            if self._cancelled:
+                return self._own("cancelled", "cancelled; nothing was changed")
+            return self._own("failed", self._last_line() or f"it was stopped ({code})")
+
+    def _own(self, phase: Any, says: str) -> Standing:
+        """Return how far it is where the process itself has not told anything."""
+        seconds = round((self._ended or time.monotonic()) - self._began, 1)
+        return Standing(phase, says=says, seconds=seconds, key=self.key, who=self.who)
+
+    def _last_line(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").split("\n")
+        told = [line.strip() for line in lines if line.strip()]
+        return told[-1].removeprefix("ronid: ") if told else ""
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What it did, once it is done: see `Learned`."""
+        now = self.standing()
+        return read_learned(self.run, now.version) if now.phase == "done" else None
 
     def poll(self) -> dict[str, Any]:
         """Return how far it is as plain values, with what it did once it is done."""
-        found = asdict(self.standing())
-        return found | {"result": self.result if found["phase"] == "done" else None}
+        return asdict(self.standing()) | {"result": self.result}
 
     def cancel(self) -> None:
         """Stop it, unless it is over; nothing of the run changes."""
-        with self._lock:
-            if self._standing.phase != "running":
-                return
+        if self.standing().phase == "running":
             self._cancelled = True
-        self._process.terminate()
+            self._process.terminate()
 
     def wait(self, timeout: float | None = None) -> Standing:
         """Wait until it is over, or so many seconds; return how far it is."""
-        self._thread.join(timeout)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
         return self.standing()
 
-    def _follow(self) -> None:
-        """Read what the process tells until it ends."""
-        out, errors = self._process.stdout, self._process.stderr
-        assert out is not None
-        assert errors is not None
-        last: list[str] = []
-        drain = threading.Thread(target=_keep_last, args=(errors, last), daemon=True)
-        drain.start()
-        for line in out:
-            try:
-                self._take(json.loads(line))
-            except json.JSONDecodeError:
-                continue
-        code = self._process.wait()
-        drain.join(timeout=5)
-        with self._lock:
-            self._standing = self._ended(code, last)
 
-    def _take(self, told: Mapping[str, Any]) -> None:
-        with self._lock:
-            if "result" in told:
-                self.result = dict(told["result"])
-            else:
-                self._standing = replace(self._standing, **told)
+def cancel(standing: Standing) -> None:
+    """Stop a training that any process of this machine has begun.
 
-    def _ended(self, code: int, last: list[str]) -> Standing:
-        """Return the last standing; whoever cancels too late has a new version all the same."""
-        now = replace(self._standing, seconds=round(time.monotonic() - self._began, 1))
-        if self.result is not None:
-            return replace(now, phase="done", says="")
-        if self._cancelled:
-            return replace(now, phase="cancelled", says="cancelled; nothing was changed")
-        says = last[-1].removeprefix("ronid: ") if last else f"it was stopped ({code})"
-        return replace(now, phase="failed", says=says)
+    Args:
+        standing: How far it is.
+
+    Raises:
+        UsageError: It runs elsewhere.
+    """
+    if standing.host != socket.gethostname():
+        raise UsageError(f"it trains on the machine '{standing.host}'; cancel it there")
+    try:
+        os.kill(standing.pid, signal.SIGTERM)
+    except ProcessLookupError:  # over by now
+        return
+    except PermissionError:
+        raise UsageError("it was begun by another user of this machine; cancel it there") from None
 
 
-def _keep_last(stream: IO[str], last: list[str]) -> None:
-    for line in stream:
-        if line.strip():
-            last[:] = [line.strip()]
+def read_learned(run: Path, version: int) -> dict[str, Any] | None:
+    """Return what the training that made a version did, None if none did or it is gone.
+
+    Args:
+        run: Folder of the run.
+        version: A version of it.
+    """
+    file = version_folder(run, version) / LEARNED
+    if not version or not file.is_file():
+        return None
+    done: dict[str, Any] = read_json(file)["done"]
+    return done

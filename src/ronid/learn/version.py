@@ -21,9 +21,8 @@ from ronid.review.base import Base, base_id
 from ronid.review.desk import LEARNED
 from ronid.review.events import Event, event_to_json
 from ronid.review.state import ReviewIntent, State
-from ronid.run import RunFolder, read_corpus, stamped, write_corpus
+from ronid.run import COLLECTED, RunFolder, read_corpus, stamped, write_corpus
 from ronid.types import Corpus, DataReport, Intent
-from ronid.update.version import COLLECTED
 from ronid.vectors import write_vectors
 
 

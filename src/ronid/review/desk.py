@@ -8,7 +8,16 @@ from pathlib import Path
 from ronid.errors import UsageError
 from ronid.files import read_json
 from ronid.review.base import Base, read_base
-from ronid.review.events import Action, Event, Learn, Recorded, Undo, event_from_json, make_event
+from ronid.review.events import (
+    Action,
+    Event,
+    Learn,
+    Recorded,
+    Redo,
+    Undo,
+    event_from_json,
+    make_event,
+)
 from ronid.review.state import State, start
 from ronid.review.store import Store, store_for
 from ronid.review.timeline import Entry, Timeline
@@ -63,6 +72,8 @@ class Desk:
             raise UsageError("only training on can say this; start it instead")
         event = make_event(action, who, seen, key)
         with self._lock:
+            if isinstance(action, Undo | Redo) and self._is_training(action.target):
+                raise UsageError("this was a training; take its version back on the page Learn")
             planned = []
 
             def admit(newer: list[Recorded]) -> None:
@@ -77,12 +88,16 @@ class Desk:
                 return self._line.entries[recorded.seq - 1]
             return self._line.advance(recorded, planned[0])
 
+    def _is_training(self, seq: int) -> bool:
+        entries = self._line.entries
+        return 1 <= seq <= len(entries) and isinstance(entries[seq - 1].event.action, Learn)
+
     def record(self, event: Event) -> Entry:
         """Append what has happened already; acts that it leaves no room for are left out."""
         with self._lock:
             recorded = self._store.append(event, self._line.version, self._take)
-            if recorded.seq > self._line.version:
-                self._line.advance(recorded)
+            if recorded.seq > self._line.version:  # where another process was first, more came
+                self.refresh()
             return self._line.entries[recorded.seq - 1]
 
     def refresh(self) -> bool:
@@ -168,10 +183,29 @@ def catch_up(desk: Desk, run: Path) -> None:
             told = read_json(version_folder(run, version) / LEARNED)["event"]
             desk.record(event_from_json(told))
     for entry in entries:
-        gone = isinstance(entry.event.action, Learn) and entry.event.key not in learned
-        if gone and not entry.problem and desk.counts(entry.seq):
-            key = f"undo-{entry.event.key}"[:64]
-            desk.record(make_event(Undo(entry.seq), entry.event.who, desk.version, key))
+        if isinstance(entry.event.action, Learn) and entry.event.key not in learned:
+            _forget(desk, entry, entry.event.who)
+
+
+def forget_training(desk: Desk, version: int, who: str) -> None:
+    """Tell the log that a version which was trained is taken back; the run must say so already.
+
+    Args:
+        desk: The review, all events taken in.
+        version: The version that is gone.
+        who: Who took it back.
+    """
+    for entry in desk.entries():
+        action = entry.event.action
+        if isinstance(action, Learn) and action.version == version:
+            _forget(desk, entry, who)
+
+
+def _forget(desk: Desk, entry: Entry, who: str) -> None:
+    """Take a training back, unless that was done."""
+    if not entry.problem and desk.counts(entry.seq):
+        key = f"undo-{entry.event.key}"[:64]
+        desk.record(make_event(Undo(entry.seq), who, desk.version, key))
 
 
 def open_desk(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ronid.review.apply import apply, touched
-from ronid.review.events import Action, Event, Recorded, Redo, Return, Undo
+from ronid.review.events import Action, Event, Learn, Recorded, Redo, Return, Undo
 from ronid.review.problems import Conflict, NotApplicable, Since
 from ronid.review.state import State
 from ronid.review.words import say
@@ -208,9 +208,9 @@ class Timeline:
             mine.clear()
 
     def undoable(self, who: str) -> Entry | None:
-        """Return the last act of a person that counts."""
+        """Return the last act of a person that counts; trainings are versions of the run."""
         for entry in reversed(self.entries):
-            changes = not isinstance(entry.event.action, Undo | Redo) and not entry.problem
+            changes = not isinstance(entry.event.action, Undo | Redo | Learn) and not entry.problem
             if entry.event.who == who and changes and self.counts(entry.seq):
                 return entry
         return None
@@ -218,8 +218,9 @@ class Timeline:
     def redoable(self, who: str) -> Entry | None:
         """Return what a person took back last, and has done nothing new since."""
         for seq in reversed(self._undone.get(who, [])):
-            if not self.counts(seq):
-                return self.entries[seq - 1]
+            entry = self.entries[seq - 1]
+            if not self.counts(seq) and not isinstance(entry.event.action, Learn):
+                return entry
         return None
 
     def counting_at(self, version: int) -> Numbers:

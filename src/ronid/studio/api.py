@@ -8,12 +8,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ronid.errors import UsageError
-from ronid.review.desk import View
+from ronid.errors import RonidError
 from ronid.review.events import action_from_json
 from ronid.review.problems import Conflict, NotApplicable
 from ronid.studio import views
-from ronid.studio.room import Room
+from ronid.studio.hall import Hall
 
 LONGEST_QUERY = 500
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
@@ -37,7 +36,7 @@ class Rows(BaseModel):
     rows: list[int] = Field(max_length=1_000_000)
 
 
-def problem(error: UsageError) -> JSONResponse:
+def problem(error: RonidError) -> JSONResponse:
     """Return the answer to what cannot be done."""
     if isinstance(error, Conflict):
         since = [vars(each) for each in error.since]
@@ -47,38 +46,38 @@ def problem(error: UsageError) -> JSONResponse:
     return JSONResponse({"problem": str(error)}, 422)
 
 
-def make_api(room: Room, acted: Callable[[], None] = lambda: None) -> APIRouter:
-    """Return the routes of a room.
+def make_api(hall: Hall, acted: Callable[[], None] = lambda: None) -> APIRouter:
+    """Return the routes of a review.
 
     Args:
-        room: The review.
+        hall: Leads to the review.
         acted: Told after every action, so that others are told.
     """
     api = APIRouter(prefix="/api")
 
-    def at(version: int | None) -> View:
-        return room.desk.view(version)
-
     @api.get("/state")
     def state(request: Request, version: int | None = None) -> JSONResponse:
-        return JSONResponse(views.overview(room, at(version), _who(request)))
+        room = hall.room
+        return JSONResponse(views.overview(room, room.desk.view(version), who_asks(request)))
 
     @api.get("/intent/{id}")
     def intent(id: Id, version: int | None = None, order: str = "central") -> JSONResponse:
-        return JSONResponse(views.intent_page(room, at(version), id, order=order))
+        room = hall.room
+        return JSONResponse(views.intent_page(room, room.desk.view(version), id, order=order))
 
     @api.get("/intent/{id}/rows")
     def rows_of(
         id: Id, start: int = 0, version: int | None = None, order: str = "central"
     ) -> JSONResponse:
-        view = at(version)
+        room = hall.room
+        view = room.desk.view(version)
         if id != "out" and id not in view.state.intents:
             raise NotApplicable("there is no such intent, or there is none any more")
         return JSONResponse(views.utterances(room, view, id, order=order, start=max(start, 0)))
 
     @api.get("/intent/{id}/all")
     def all_of(id: Id) -> JSONResponse:
-        view = at(None)
+        view = hall.room.desk.view()
         if id != "out" and id not in view.state.intents:
             raise NotApplicable("there is no such intent, or there is none any more")
         rows = view.state.out_rows() if id == "out" else view.state.rows(id)
@@ -86,47 +85,53 @@ def make_api(room: Room, acted: Callable[[], None] = lambda: None) -> APIRouter:
 
     @api.get("/intent/{id}/split")
     def split(id: Id, parts: int | None = None) -> JSONResponse:
+        room = hall.room
         version = room.desk.version
         return JSONResponse(views.split_page(room, room.split(id, parts), version))
 
     @api.get("/intent/{id}/name")
     def name(id: Id) -> JSONResponse:
-        view = at(None)
+        room = hall.room
+        view = room.desk.view()
         if id not in view.state.intents:
             raise NotApplicable("there is no such intent, or there is none any more")
         return JSONResponse({"name": room.name(view.state.rows(id))})
 
     @api.post("/name")
     def name_rows(wanted: Rows) -> JSONResponse:
+        room = hall.room
         rows = np.array([row for row in wanted.rows if 0 <= row < len(room.base)], np.int64)
         return JSONResponse({"name": room.name(rows)})
 
     @api.post("/rows")
     def rows(wanted: Rows) -> JSONResponse:
-        return JSONResponse(views.rows_page(room, at(None), wanted.rows))
+        room = hall.room
+        return JSONResponse(views.rows_page(room, room.desk.view(), wanted.rows))
 
     @api.get("/search")
     def search(q: Annotated[str, Query(max_length=LONGEST_QUERY)]) -> JSONResponse:
-        return JSONResponse(views.search_page(room, at(None), q))
+        room = hall.room
+        return JSONResponse(views.search_page(room, room.desk.view(), q))
 
     @api.get("/doubts")
     def doubts() -> JSONResponse:
-        return JSONResponse(views.doubts_page(room, at(None)))
+        room = hall.room
+        return JSONResponse(views.doubts_page(room, room.desk.view()))
 
     @api.get("/history")
     def history(before: int | None = None) -> JSONResponse:
-        return JSONResponse(views.history_page(room, before))
+        return JSONResponse(views.history_page(hall.room, before))
 
     @api.get("/points")
     def points() -> Response:
         """(n, 2) little-endian float32: where every utterance lies on the map."""
-        body = np.ascontiguousarray(room.base.places, "<f4").tobytes()
+        body = np.ascontiguousarray(hall.room.base.places, "<f4").tobytes()
         return Response(body, media_type="application/octet-stream")
 
     @api.get("/places")
     def places(version: int | None = None) -> Response:
         """(n,) little-endian int32: the slot of every utterance, -1 out of scope."""
-        view = at(version)
+        view = hall.room.desk.view(version)
         body = np.ascontiguousarray(view.state.places, "<i4").tobytes()
         headers = {"x-ronid-version": str(view.version)}
         return Response(body, media_type="application/octet-stream", headers=headers)
@@ -134,12 +139,14 @@ def make_api(room: Room, acted: Callable[[], None] = lambda: None) -> APIRouter:
     @api.post("/act")
     def act(request: Request, wanted: Wanted) -> JSONResponse:
         action = action_from_json(wanted.action)
-        entry = room.desk.act(action, _who(request), wanted.seen, wanted.key)
+        desk = hall.room.desk
+        entry = desk.act(action, who_asks(request), wanted.seen, wanted.key)
         acted()
-        return JSONResponse({"seq": entry.seq, "says": entry.says, "version": room.desk.version})
+        return JSONResponse({"seq": entry.seq, "says": entry.says, "version": desk.version})
 
     return api
 
 
-def _who(request: Request) -> str:
+def who_asks(request: Request) -> str:
+    """Return who sends a request, as the guard found out."""
     return str(request.scope.get("ronid_who") or "")

@@ -6,38 +6,42 @@ from collections.abc import Callable
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from ronid.errors import MissingExtraError, UsageError
+from ronid.errors import MissingExtraError, RonidError, UsageError
 from ronid.studio.api import make_api, problem
 from ronid.studio.enter import make_door
+from ronid.studio.export_api import make_export_api
 from ronid.studio.guard import App, Guard, is_loopback
-from ronid.studio.room import Room
+from ronid.studio.hall import Hall
+from ronid.studio.learn_api import make_learn_api
 from ronid.studio.session import Door
 
 
-def make_app(room: Room, door: Door, acted: Callable[[], None] = lambda: None) -> FastAPI:
+def make_app(hall: Hall, door: Door, acted: Callable[[], None] = lambda: None) -> FastAPI:
     """Return the application without its pages and its guard.
 
     Args:
-        room: The review.
+        hall: Leads to the review.
         door: What it takes to come in.
         acted: Told after every action.
     """
     app = FastAPI(title="ronid studio", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(make_door(door, room.title))
-    app.include_router(make_api(room, acted))
+    app.include_router(make_door(door, hall.room.title))
+    app.include_router(make_api(hall, acted))
+    app.include_router(make_learn_api(hall, acted))
+    app.include_router(make_export_api(hall))
 
-    @app.exception_handler(UsageError)
-    def cannot(request: Request, error: UsageError) -> JSONResponse:
+    @app.exception_handler(RonidError)
+    def cannot(request: Request, error: RonidError) -> JSONResponse:
         return problem(error)
 
     return app
 
 
-def make_studio(room: Room, door: Door, *, local: bool) -> App:
+def make_studio(hall: Hall, door: Door, *, local: bool) -> App:
     """Return the whole studio, guarded; one per process, as NiceGUI keeps its own state.
 
     Args:
-        room: The review.
+        hall: Leads to the review.
         door: What it takes to come in.
         local: Whether it listens on loopback only.
     """
@@ -49,8 +53,8 @@ def make_studio(room: Room, door: Door, *, local: bool) -> App:
         for tell in told:
             tell()
 
-    app = make_app(room, door, acted)
-    told.append(add_pages(app, room))
+    app = make_app(hall, door, acted)
+    told.append(add_pages(app, hall))
     return Guard(app, door, local=local)  # type: ignore[arg-type]
 
 
@@ -69,11 +73,11 @@ def check_address(host: str, password: str | None) -> None:
         raise UsageError("the password is too short; give 8 characters or more")
 
 
-def serve(room: Room, door: Door, host: str, port: int) -> None:
+def serve(hall: Hall, door: Door, host: str, port: int) -> None:
     """Answer until the process is interrupted.
 
     Args:
-        room: The review; it is opened and closed.
+        hall: Leads to the review; it is opened and closed.
         door: What it takes to come in.
         host: Address to listen on.
         port: Port to listen on.
@@ -87,8 +91,8 @@ def serve(room: Room, door: Door, host: str, port: int) -> None:
         raise MissingExtraError("uvicorn", "studio") from None
     check_address(host, door.password)
     logging.getLogger("nicegui").setLevel(logging.ERROR)
-    studio = make_studio(room, door, local=is_loopback(host))
-    room.open()
+    studio = make_studio(hall, door, local=is_loopback(host))
+    hall.open()
     try:
         uvicorn.run(
             studio,  # type: ignore[arg-type]
@@ -101,4 +105,4 @@ def serve(room: Room, door: Door, host: str, port: int) -> None:
             server_header=False,
         )
     finally:
-        room.close()
+        hall.close()

@@ -29,11 +29,14 @@ class Room:
     Args:
         desk: The review.
         title: What to call it.
+        like: The room before, of another version of the run; its search is used where it can be.
     """
 
-    def __init__(self, desk: Desk, title: str) -> None:
+    def __init__(self, desk: Desk, title: str, like: "Room | None" = None) -> None:
         self.desk, self.title = desk, title
         self.base = desk.base
+        if like is not None and like.base.texts == self.base.texts:
+            self.index = like.index
         self._centres = None if self.base.unit is None else Centres(self.base)
         self._worker_centres = None if self.base.unit is None else Centres(self.base)
         self._lock = threading.Lock()
@@ -48,9 +51,13 @@ class Room:
             thread.start()
             self._threads.append(thread)
 
+    def rest(self) -> None:
+        """Stop it; those who are in the room can still act."""
+        self._stop.set()
+
     def close(self) -> None:
         """Stop it, and let go of the store."""
-        self._stop.set()
+        self.rest()
         for thread in self._threads:
             thread.join(timeout=5)
         self.desk.close()

@@ -1,10 +1,12 @@
 // The frame around every page: navigation, search, undo, keys, messages.
-import { act, count, dismiss, go, intent, load, number, readRoute, redo, store, undo } from "ronid-studio/client.js";
+import { act, count, dismiss, go, intent, load, number, readRoute, redo, sentence, store, toast, undo } from "ronid-studio/client.js";
 import { Asking, Conflict, Help, Picking } from "ronid-studio/dialogs.js";
 import History from "ronid-studio/history.js";
 import Intent from "ronid-studio/intent.js";
 import MapPage from "ronid-studio/map.js";
+import Learn from "ronid-studio/learn.js";
 import Overview from "ronid-studio/overview.js";
+import Export from "ronid-studio/export.js";
 import Found from "ronid-studio/found.js";
 import Splitting from "ronid-studio/split.js";
 
@@ -13,11 +15,13 @@ const PAGES = [
   ["map", "/map", "Map", "2"],
   ["doubts", "/doubts", "Doubtful", "3"],
   ["history", "/history", "History", "4"],
+  ["learn", "/learn", "Learn", "5"],
+  ["export", "/export", "Export", "6"],
 ];
 
 export default {
-  components: { Asking, Conflict, Found, Help, History, Intent, MapPage, Overview, Picking, Splitting },
-  props: { version: Number, suggested: Number },
+  components: { Asking, Conflict, ExportPage: Export, Found, Help, History, Intent, LearnPage: Learn, MapPage, Overview, Picking, Splitting },
+  props: { version: Number, suggested: Number, run: Number, learning: Object },
   data: () => ({ store, typed: "", dark: false, pages: PAGES }),
   template: `
   <div class="studio" :class="{ dark }" @keydown.esc="leave">
@@ -26,7 +30,7 @@ export default {
       <button class="brand" @click="go('/')" aria-label="ronid studio, overview"><span class="mark" aria-hidden="true"></span>ronid<em>studio</em></button>
       <nav aria-label="Pages">
         <a v-for="[page, path, name, key] in pages" :key="page" :href="path" @click.prevent="go(path)"
-          :aria-current="current === page ? 'page' : null" :aria-keyshortcuts="key">{{ name }}<span v-if="page === 'doubts' && doubts" class="count">{{ number(doubts) }}</span></a>
+          :aria-current="current === page ? 'page' : null" :aria-keyshortcuts="key">{{ name }}<span v-if="page === 'doubts' && doubts" class="count">{{ number(doubts) }}</span><span v-if="page === 'learn' && training" class="count busy" :title="training.who + ' is training: ' + training.says">training<template v-if="training.total"> {{ Math.round(100 * training.done / training.total) }}%</template></span></a>
       </nav>
       <form class="search" role="search" @submit.prevent="search">
         <label class="unseen" for="search">Search all utterances</label>
@@ -54,6 +58,8 @@ export default {
         <intent v-else-if="current === 'intent'" :key="store.route.id" :id="store.route.id" />
         <map-page v-else-if="current === 'map'" :dark="dark" />
         <history v-else-if="current === 'history'" />
+        <learn-page v-else-if="current === 'learn'" />
+        <export-page v-else-if="current === 'export'" />
         <found v-else :key="current" :kind="current" />
       </template>
       <div v-else class="waiting" role="status">Opening the review …</div>
@@ -74,11 +80,14 @@ export default {
     me: () => store.state?.me,
     current: () => store.route.page,
     looking: () => store.at !== null,
+    training: () => (store.learning?.phase === "running" ? store.learning : null),
     doubts: () => store.state?.intents.reduce((sum, each) => sum + each.doubts, 0) ?? 0,
   },
   watch: {
     version: "told",
     suggested: "told",
+    run: "told",
+    learning: "heard",
     "store.route.query"(query) {
       this.typed = query;
     },
@@ -86,6 +95,7 @@ export default {
   created() {
     const kept = localStorage.getItem("ronid-dark");
     this.dark = kept === null ? matchMedia("(prefers-color-scheme: dark)").matches : kept === "1";
+    [store.run, store.learning] = [this.run ?? 0, this.learning ?? null];
     readRoute();
     this.typed = store.route.query;
     load();
@@ -107,7 +117,16 @@ export default {
     location: () => window.location.pathname,
     told() {
       store.now = Math.max(store.now, this.version);
-      if (this.version !== store.state?.now || this.suggested !== store.state?.suggested) load();
+      const moved = store.run !== this.run;
+      store.run = this.run;
+      if (moved || this.version !== store.state?.now || this.suggested !== store.state?.suggested) load();
+    },
+    // Whoever looks elsewhere learns how the training ended.
+    heard(now, before) {
+      store.learning = now ?? null;
+      if (before?.phase !== "running" || now?.phase === "running" || now?.key !== before.key) return;
+      if (now.phase === "done") toast(now.who + " has trained version " + now.version + " of the run; see Learn.", "done");
+      else toast("The training of " + now.who + " " + (now.phase === "failed" ? "failed: " : "was ") + sentence(now.says), now.phase === "failed" ? "problem" : "info");
     },
     search() {
       const query = this.typed.trim();

@@ -4,6 +4,8 @@ import { reactive } from "vue";
 export const store = reactive({
   state: null, // answer of /api/state
   now: 0, // version the server has
+  run: 0, // version of the run that the server shows
+  learning: null, // how far a training is, or how the last one ended
   suggested: -1, // version its suggestions are for
   at: null, // earlier version that is looked at, or null
   route: { page: "overview", id: null, query: "", a: null, b: null },

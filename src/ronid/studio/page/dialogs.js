@@ -118,7 +118,7 @@ export const Conflict = {
 };
 
 const KEYS = [
-  ["Everywhere", [["1 2 3 4", "Overview, map, doubtful, history"], ["/", "Search all utterances"], ["z  Z", "Undo, redo what you did"], ["?", "This list"]]],
+  ["Everywhere", [["1 2 3 4 5 6", "Overview, map, doubtful, history, learn, export"], ["/", "Search all utterances"], ["z  Z", "Undo, redo what you did"], ["?", "This list"]]],
   ["In lists", [["j k", "Down, up"], ["x", "Choose; with Shift from the last one"], ["Enter", "Open"], ["Esc", "Choose nothing"]]],
   ["An intent", [["a", "Accept"], ["r", "Reject"], ["l", "Lock or unlock"], ["e", "Rename"], ["d", "Describe"], ["m", "Merge"], ["s", "Split"], ["u", "Reopen"]]],
   ["Utterances", [["v", "Move to an intent"], ["c", "Confirm"], ["o", "Out of scope"], ["n", "New intent of them"], ["b", "Central or borderline first"]]],

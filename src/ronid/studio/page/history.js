@@ -18,7 +18,8 @@ export default {
           <div class="grow"><p><b>{{ each.who }}</b> <span :class="{ struck: !each.counts }">{{ each.says }}</span><span v-if="!each.counts" class="tag">taken back</span><span v-if="each.problem" class="tag stale" :title="each.problem">left out</span></p>
             <p class="quiet"><time :datetime="each.at">{{ time(each) }}</time><template v-for="one in each.about" :key="one.id"> · <a :href="'/intent/' + one.id" @click.prevent="go('/intent/' + one.id)">{{ one.name }}</a></template></p></div>
           <div class="hover" v-if="store.at === null">
-            <button v-if="!each.steers || each.kind === 'return'" class="small plain" @click="act({ kind: each.counts ? 'undo' : 'redo', target: each.seq })" :aria-label="(each.counts ? 'Take back' : 'Do again') + ' event ' + each.seq">{{ each.counts ? "Take back" : "Do again" }}</button>
+            <button v-if="each.kind === 'learn'" class="small plain" @click="go('/learn')" :aria-label="'What the training of event ' + each.seq + ' changed'">What changed</button>
+            <button v-else-if="!each.steers || each.kind === 'return'" class="small plain" @click="act({ kind: each.counts ? 'undo' : 'redo', target: each.seq })" :aria-label="(each.counts ? 'Take back' : 'Do again') + ' event ' + each.seq">{{ each.counts ? "Take back" : "Do again" }}</button>
             <button class="small plain" @click="go('/', { version: each.seq })" :aria-label="'Look at version ' + each.seq">Look</button>
             <button v-if="each.seq !== page.version" class="small plain" @click="act({ kind: 'return', version: each.seq })" :aria-label="'Return to version ' + each.seq">Return here</button>
           </div>

@@ -3,7 +3,7 @@ import { count, get, go, intent, number, post, store } from "ronid-studio/client
 import { bounds, centres, colour, shuffled, visible, within } from "ronid-studio/points.js";
 import Rows from "ronid-studio/rows.js";
 
-let kept = null; // places on the map never change, so they are asked for once
+let kept = null; // places on the map change only when utterances come, so they are asked for once
 
 async function binary(path, type) {
   const response = await fetch("/api" + path, { credentials: "same-origin" });
@@ -53,12 +53,8 @@ export default {
   },
   async mounted() {
     try {
-      const [{ Plotly }, points] = await Promise.all([import("nicegui-plotly"), kept ?? binary("/points", Float32Array)]);
-      kept = points;
+      const [{ Plotly }] = await Promise.all([import("nicegui-plotly"), this.place()]);
       this.Plotly = Plotly;
-      this.points = points;
-      this.order = shuffled(points.length / 2);
-      this.box = bounds(points);
       await this.refresh();
       this.listen();
       this.ready = true;
@@ -72,8 +68,16 @@ export default {
   },
   methods: {
     count, go, number,
+    async place() {
+      if (kept?.length !== 2 * store.state.utterances) kept = await binary("/points", Float32Array);
+      if (this.points === kept) return;
+      this.points = kept;
+      this.order = shuffled(kept.length / 2);
+      this.box = bounds(kept);
+    },
     async refresh() {
       if (!this.Plotly) return;
+      await this.place();
       this.places = await binary("/places" + (store.at === null ? "" : "?version=" + store.at), Int32Array);
       const query = store.route.query;
       if (!query) [this.hits, this.asked] = [null, ""];
