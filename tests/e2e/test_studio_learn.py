@@ -134,20 +134,20 @@ def test_a_kill_of_the_server_loses_nothing(run: Path) -> None:
 
 
 def test_another_server_sees_it_and_cancels_it(run: Path) -> None:
-    one = start(run, "--password", PASSWORD)
-    decide(one, kind="accept", intent="i1")
-    ask(one, "/learn", {})
-    training(run)
-    os.kill(one.process.pid, signal.SIGKILL)
-    stop(one)
-    with serving(run, "--password", PASSWORD) as other:
-        if phase(other, "running", "done")["phase"] == "running":
-            ask(other, "/learn/cancel", {})
-            told = phase(other, "cancelled", "done")
-            if told["phase"] == "cancelled":  # it may have been too late
-                assert told["says"] == "cancelled; nothing was changed"
-                assert ask(other, "/learn")["run"] == 0
-                assert not (run / "versions" / "next").exists()
+    with (
+        serving(run, "--password", PASSWORD) as one,
+        serving(run, "--password", PASSWORD) as other,
+    ):
+        decide(one, kind="accept", intent="i1")
+        ask(one, "/learn", {})
+        training(run)
+        ask(other, "/learn/cancel", {}, "Bo")
+        for server in (one, other):
+            told = phase(server, "cancelled", "done", "failed")
+            assert told["says"] == "cancelled; nothing was changed"
+            assert ask(server, "/learn")["run"] == 0
+        assert not (run / "versions" / "next").exists()
+        assert ask(one, "/state")["version"] == 1
         with pytest.raises(urllib.error.HTTPError) as refused:
             ask(other, "/learn/cancel", {})
         assert "nothing is being trained" in refused.value.read().decode()

@@ -60,6 +60,7 @@ def said(page: Page, words: str) -> None:
 
 
 def rename(page: Page, name: str) -> None:
+    expect(page.get_by_role("option").first).to_be_visible()
     page.keyboard.press("e")
     page.get_by_label("Name", exact=True).fill(name)
     page.keyboard.press("Enter")
