@@ -160,7 +160,7 @@ def come_in(browser: Browser, url: str, name: str, **settings: Any) -> Page:
 
 def measure(browser: Browser, url: str, pid: int) -> dict[str, Any]:
     """Return times as a person sees them, in seconds, and the memory of the server."""
-    page = come_in(browser, url, "Ann")
+    page = come_in(browser, url, "reviewer")
     first = max(_cold_view(browser, url) for _ in range(3))
     again = max(_goto(page, url, ".intents tbody tr") for _ in range(3))
     keys = [_key(page, "l") for _ in range(ACTIONS)]
@@ -172,7 +172,7 @@ def measure(browser: Browser, url: str, pid: int) -> dict[str, Any]:
     drawn = _goto(page, f"{url}/map", ".plane canvas")
     page.wait_for_timeout(2_000)
     zooms = [_zoom(page) for _ in range(8)]
-    other = come_in(browser, url, "Bob")
+    other = come_in(browser, url, "colleague")
     seen = _seen_by(page, other, url)
     return {
         "first_view_s": round(first, 3),
@@ -258,22 +258,59 @@ def take_shots(browser: Browser, url: str, folder: Path) -> None:
     """Write a picture of every page, in light and dark colours."""
     folder.mkdir(parents=True, exist_ok=True)
     for scheme in ("light", "dark"):
-        page = come_in(browser, url, "Ann", color_scheme=scheme)
+        page = come_in(browser, url, "reviewer", color_scheme=scheme)
         page.locator(".suggestion").first.wait_for(timeout=120_000)
         if scheme == "light":
             _work(page)
         pages = {"overview": "/", "intent": "/intent/i20", "map": "/map", "history": "/history"}
         for name, path in pages.items():
-            page.goto(url + path)
-            page.locator(".page, .plane canvas").first.wait_for()
-            page.wait_for_timeout(2_500)
-            page.screenshot(path=folder / f"studio-{name}-{scheme}.png")
+            _shoot(page, url + path, folder / f"studio-{name}-{scheme}.png")
         page.goto(url)
         page.locator(".intents tbody tr").first.wait_for()
         page.keyboard.press("s")
         page.locator(".parts section").first.wait_for()
         page.wait_for_timeout(500)
         page.screenshot(path=folder / f"studio-split-{scheme}.png")
+        page.keyboard.press("Escape")
+        if scheme == "light":
+            _decide(page)
+            _shoot(page, f"{url}/learn", folder / f"studio-before-learning-{scheme}.png")
+            _teach(page, folder / f"studio-learning-{scheme}.png")
+        for name in ("learn", "export"):
+            _shoot(page, f"{url}/{name}", folder / f"studio-{name}-{scheme}.png")
+
+
+def _shoot(page: Page, url: str, path: Path) -> None:
+    page.goto(url)
+    page.locator(".page, .plane canvas").first.wait_for()
+    page.wait_for_timeout(2_500)
+    page.screenshot(path=path)
+
+
+def _decide(page: Page) -> None:
+    """Decide a little more, so that there is something to learn."""
+    page.keyboard.press("1")
+    page.get_by_role("link", name="student", exact=True).click()
+    page.get_by_role("option").first.wait_for()
+    for key in ("e", "a", "j", "j", "o"):
+        page.keyboard.press(key)
+        if key == "e":
+            page.get_by_label("Name", exact=True).fill("student discount?")
+            page.keyboard.press("Enter")
+        page.wait_for_timeout(700)
+    page.keyboard.press("1")
+    page.get_by_role("button", name="See the parts").first.click()
+    page.get_by_role("button", name="Split into").click()
+    page.wait_for_timeout(1_000)
+
+
+def _teach(page: Page, path: Path) -> None:
+    """Train on, with a picture on the way."""
+    page.get_by_role("button", name="Train on").click()
+    page.locator('[role="progressbar"]:not([aria-valuenow="0"])').wait_for(timeout=300_000)
+    page.screenshot(path=path)
+    page.get_by_role("heading", name="Before and after").wait_for(timeout=300_000)
+    page.wait_for_timeout(6_000)  # until the messages are gone
 
 
 def _work(page: Page) -> None:

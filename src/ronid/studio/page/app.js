@@ -30,7 +30,7 @@ export default {
       <button class="brand" @click="go('/')" aria-label="ronid studio, overview"><span class="mark" aria-hidden="true"></span>ronid<em>studio</em></button>
       <nav aria-label="Pages">
         <a v-for="[page, path, name, key] in pages" :key="page" :href="path" @click.prevent="go(path)"
-          :aria-current="current === page ? 'page' : null" :aria-keyshortcuts="key">{{ name }}<span v-if="page === 'doubts' && doubts" class="count">{{ number(doubts) }}</span><span v-if="page === 'learn' && training" class="count busy" :title="training.who + ' is training: ' + training.says">training<template v-if="training.total"> {{ Math.round(100 * training.done / training.total) }}%</template></span></a>
+          :aria-current="current === page ? 'page' : null" :aria-keyshortcuts="key">{{ name }}<span v-if="page === 'doubts' && doubts" class="count">{{ number(doubts) }}</span><span v-if="page === 'learn' && training" class="count busy" :title="training.who + ' is training: ' + training.says">{{ training.total ? "training " + Math.round(100 * training.done / training.total) + "%" : "training" }}</span></a>
       </nav>
       <form class="search" role="search" @submit.prevent="search">
         <label class="unseen" for="search">Search all utterances</label>

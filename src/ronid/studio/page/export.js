@@ -53,7 +53,7 @@ export default {
         <a v-if="preview && !problem" class="button strong" :href="address" :download="'export-' + to + '.zip'">Download for {{ title }}</a>
         <button v-else class="strong" disabled>Download</button>
       </section>
-      <p class="quiet small">It holds utterances: treat it as personal data. The same from the command line: <code>ronid export RUN --to {{ to }}{{ open ? " --all" : "" }}</code></p>
+      <p class="quiet small">It holds utterances: treat it as personal data. The same from the command line: <code>{{ command }}</code></p>
     </aside>
   </div>`,
   computed: {
@@ -72,6 +72,10 @@ export default {
       const url = new URL("/api/export/" + encodeURIComponent(this.to) + "/file", location.origin);
       for (const [name, value] of Object.entries(this.wanted)) if (value !== null) url.searchParams.set(name, value);
       return url.pathname + url.search;
+    },
+    command() {
+      const flags = [this.open && " --all", this.rejected && " --rejected", this.out && " --out-of-scope"];
+      return "ronid export RUN --to " + this.to + flags.filter(Boolean).join("");
     },
     clean() {
       const { notes, left_out, empty, renamed_in_all, changed_in_all } = this.preview;

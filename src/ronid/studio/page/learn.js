@@ -1,5 +1,5 @@
 // What would be taught, one button that trains on in the background, and what that changed.
-import { count, get, go, intent, number, percent, post, sentence, store, toast } from "ronid-studio/client.js";
+import { count, get, go, intent, number, post, sentence, store, toast } from "ronid-studio/client.js";
 
 const KINDS = {
   accept: "accepted", reject: "rejected", reopen: "reopened", lock: "locked", unlock: "unlocked", rename: "renamed",
@@ -18,11 +18,11 @@ export default {
         <h2 id="taught">What would be taught</h2>
         <p v-if="taught.problem" class="line bad">{{ sentence(taught.problem) }}</p>
         <div v-else class="stats">
-          <div class="stat"><b>{{ number(taught.fresh) }}</b><span>{{ last ? "new " : "" }}{{ taught.fresh === 1 ? "decision" : "decisions" }}</span></div>
+          <div class="stat"><b>{{ number(taught.fresh) }}</b><span>{{ last ? "new " : "" }}{{ plural(taught.fresh, "decision") }}</span></div>
           <div class="stat good"><b>{{ number(taught.labels) }}</b><span>labels, {{ number(taught.given) }} of the file</span></div>
-          <div class="stat"><b>{{ number(taught.stay) }}</b><span>utterances that stay</span></div>
+          <div class="stat"><b>{{ number(taught.stay) }}</b><span>{{ plural(taught.stay, "utterance") }} that stay</span></div>
           <div class="stat"><b>{{ number(taught.banned) }}</b><span>that must not return</span></div>
-          <div class="stat"><b>{{ number(taught.locked) }}</b><span>locked intents</span></div>
+          <div class="stat"><b>{{ number(taught.locked) }}</b><span>locked {{ plural(taught.locked, "intent") }}</span></div>
           <div class="stat"><b>{{ number(taught.out) }}</b><span>out of scope</span></div>
         </div>
         <p v-if="!taught.problem" class="quiet">{{ number(taught.intents) }} intents<template v-if="taught.new">, {{ number(taught.new) }} of them made by people since the model was trained</template><template v-if="taught.gone">; {{ number(taught.gone) }} of the model’s will be gone</template><template v-if="taught.sizes">; the size of {{ number(taught.sizes) }} is believed, as people vouch for it</template>.</p>
@@ -38,7 +38,7 @@ export default {
         <template v-else>
           <p v-if="ended" class="line" :class="{ bad: standing.phase === 'failed' }" role="status">{{ ended }}</p>
           <div class="row"><button class="strong" @click="start" :disabled="busy || !!page.why_not || !!taught.problem || store.at !== null" :aria-describedby="page.why_not ? 'whynot' : null">Train on</button>
-            <span class="quiet" id="whynot">{{ page.why_not ? sentence(page.why_not) : "It takes about as long as a part of the first training." }}</span></div>
+            <span class="quiet" id="whynot">{{ page.why_not ? sentence(page.why_not) : "It trains in the background; nothing changes before it is done." }}</span></div>
         </template>
       </section>
       <section v-if="last" class="sheetbox" aria-labelledby="after">
@@ -50,17 +50,18 @@ export default {
         <p class="quiet">{{ last.who }}, <time :datetime="last.when">{{ day(last.when) }}</time>, from {{ last.source }}, in {{ number(Math.round(last.seconds)) }} s.</p>
         <div class="stats">
           <div class="stat"><b>{{ number(last.moved) }}</b><span>of {{ count(last.utterances) }} went elsewhere</span></div>
-          <div class="stat good"><b>{{ number(last.held) }}</b><span>decisions held</span></div>
+          <div class="stat good"><b>{{ number(last.held) }}</b><span>{{ plural(last.held, "decision") }} held</span></div>
           <div class="stat" :class="{ bad: last.not_held }"><b>{{ number(last.not_held) }}</b><span>did not</span></div>
-          <div class="stat"><b>{{ number(last.new.length) }}</b><span>new intents</span></div>
-          <div class="stat"><b>{{ number(last.gone.length) }}</b><span>intents gone</span></div>
+          <div v-if="last.overtaken" class="stat"><b>{{ number(last.overtaken) }}</b><span>overtaken by later ones</span></div>
+          <div class="stat"><b>{{ number(last.new.length) }}</b><span>new {{ plural(last.new.length, "intent") }}</span></div>
+          <div class="stat"><b>{{ number(last.gone.length) }}</b><span>{{ plural(last.gone.length, "intent") }} gone</span></div>
         </div>
         <p v-if="last.new.length">New in the model: <template v-for="(each, place) in last.new" :key="each.index"><template v-if="place">, </template><b dir="auto">{{ each.name }}</b> ({{ number(each.size) }})</template>.</p>
         <p v-if="last.gone.length">Gone from it: <template v-for="(name, place) in last.gone" :key="place"><template v-if="place">, </template><b dir="auto">{{ name }}</b></template>.</p>
         <h3>Intents that changed</h3>
         <div v-if="last.changes.length" class="tablebox" tabindex="0" aria-label="Intents that changed"><table class="plain"><thead><tr><th scope="col">Intent</th><th scope="col" class="num">Before</th><th scope="col" class="num">After</th><th scope="col" class="num">Came</th><th scope="col" class="num">Went</th></tr></thead>
           <tbody><tr v-for="each in changes" :key="each.id"><td><a v-if="intent(each.id)" :href="'/intent/' + each.id" @click.prevent="go('/intent/' + each.id)" dir="auto">{{ intent(each.id).name }}</a><span v-else dir="auto">{{ each.name }}</span></td>
-            <td class="num">{{ number(each.before) }}</td><td class="num">{{ number(each.after) }} <span v-if="each.after !== each.before" class="delta" :class="each.after > each.before ? 'good' : 'bad'">{{ each.after > each.before ? "+" : "−" }}{{ number(Math.abs(each.after - each.before)) }}</span></td>
+            <td class="num">{{ number(each.before) }}</td><td class="num">{{ number(each.after) }} <span v-if="each.after !== each.before" class="delta">{{ each.after > each.before ? "+" : "−" }}{{ number(Math.abs(each.after - each.before)) }}</span></td>
             <td class="num">{{ number(each.came) }}</td><td class="num">{{ number(each.went) }}</td></tr></tbody></table></div>
         <p v-else class="quiet">None: every utterance stayed where it was.</p>
         <p v-if="last.changes_in_all > changes.length"><button class="link" @click="every = true" v-if="!every">Show more of {{ number(last.changes_in_all) }}</button></p>
@@ -123,7 +124,8 @@ export default {
     clearInterval(this.clock);
   },
   methods: {
-    count, go, intent, number, percent, sentence,
+    count, go, intent, number, sentence,
+    plural: (n, noun) => (n === 1 ? noun : noun + "s"),
     time: (at) => (at ? "at " + new Date(at).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false }) : "just now"),
     day: (at) => new Date(at).toLocaleString("en", { day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false }),
     async load() {

@@ -59,18 +59,18 @@ export function within(points, xs, ys) {
   return found;
 }
 
-// Where the name of every intent goes: the middle of its points.
+const kept = new WeakMap(); // zooming asks again and again
+
+// Where the name of every intent goes: the median, which a few points far off do not pull away.
 export function centres(points, places) {
-  const sums = new Map();
-  for (let row = 0; row < places.length; row++) {
-    const slot = places[row];
-    if (slot < 0) continue;
-    const sum = sums.get(slot) ?? sums.set(slot, [0, 0, 0]).get(slot);
-    sum[0] += points[2 * row];
-    sum[1] += points[2 * row + 1];
-    sum[2] += 1;
-  }
-  return new Map([...sums].map(([slot, [x, y, n]]) => [slot, [x / n, y / n, n]]));
+  if (kept.get(places)?.points === points) return kept.get(places).found;
+  const rows = new Map();
+  for (let row = 0; row < places.length; row++)
+    if (places[row] >= 0) (rows.get(places[row]) ?? rows.set(places[row], []).get(places[row])).push(row);
+  const median = (some, by) => Float32Array.from(some, (row) => points[2 * row + by]).sort()[some.length >> 1];
+  const found = new Map([...rows].map(([slot, some]) => [slot, [median(some, 0), median(some, 1), some.length]]));
+  kept.set(places, { points, found });
+  return found;
 }
 
 // Colours that neighbours in number do not share; the golden angle goes round without repeating.
