@@ -125,7 +125,9 @@ def test_a_kill_of_the_server_loses_nothing(run: Path) -> None:
         until(lambda: ask(again, "/learn")["run"] == 1)
         names = [each["name"] for each in ask(again, "/state")["intents"]]
         assert "said while it trained" in names
-        assert ask(again, "/learn")["taught"]["fresh"] in (0, 1)
+        page = ask(again, "/learn")
+        assert page["taught"]["fresh"] == 1  # it is taught the next time
+        assert page["why_not"] == ""
     desk = open_desk(run)
     kinds = [entry.event.action.kind for entry in desk.entries()]
     desk.close()

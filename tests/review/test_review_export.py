@@ -1,8 +1,12 @@
 """What people decided leaves the run, wherever their decisions are kept."""
 
+import io
+import zipfile
 from pathlib import Path
 
-from made_run import make_run
+import pytest
+
+from made_run import SHOP, make_run
 from ronid.export.formats import load_format
 from ronid.export.reviewed import catalogue_of
 from ronid.export.write import export_catalogue
@@ -28,3 +32,24 @@ def test_decisions_of_either_store_are_exported(where: str, tmp_path: Path) -> N
     assert names == {"track_order", "lost_card"}
     who = {(row.by, row.who) for row in made.rows if row.intent == "i1"}
     assert who == {("person", "Ada")}
+
+
+def test_either_store_leaves_by_the_page(where: str, tmp_path: Path) -> None:
+    testing = pytest.importorskip("fastapi.testclient", reason="fastapi is not installed")
+    from ronid.studio.app import make_app
+    from ronid.studio.hall import open_hall
+    from ronid.studio.session import Door
+
+    # Runs of one second are told apart by their size, and tests share a server.
+    make_run(tmp_path / "run", {**SHOP, "weather": ["rain?", "will it rain"]})
+    hall = open_hall(tmp_path / "run", where)
+    client = testing.TestClient(make_app(hall, Door("a" * 24)))
+    assert client.get("/api/export/rasa").json()["intents"] == 1
+    hall.room.desk.act(Accept("i1"), "Ada", 0)
+    assert client.get("/api/export/rasa").json()["intents"] == 2
+    answer = client.get("/api/export/csv/file")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        archive.extractall(tmp_path / "out")
+    pairs = load_format("csv").read(tmp_path / "out" / "export-csv")
+    assert len(pairs) == 8
+    hall.close()

@@ -79,15 +79,54 @@ def _standing(state: State, row: int, ids: set[str]) -> frozenset[str]:
     return frozenset(now - {state.slots[state.places[row]] if state.places[row] != OUT else ""})
 
 
+@dataclass(frozen=True)
+class Fresh:
+    """What the model has not learnt yet.
+
+    Args:
+        decided: Acts that count and are no trainings, all of them.
+        new: Those that the last training did not know, also what was decided while it ran.
+        taken_back: How many it knew that do not count any more.
+        trained: Whether a training counts.
+    """
+
+    decided: tuple[Entry, ...]
+    new: tuple[Entry, ...]
+    taken_back: int
+    trained: bool
+
+
+def fresh_decisions(desk: Desk) -> Fresh:
+    """Return what was decided since the last training that counts.
+
+    Args:
+        desk: The review.
+    """
+    acts = desk.acts()[1]
+    trainings = [entry for entry in acts if isinstance(entry.event.action, Learn)]
+    decided = tuple(entry for entry in acts if not isinstance(entry.event.action, Learn))
+    known = desk.acts_at(trainings[-1].event.seen) if trainings else frozenset()
+    known -= {entry.seq for entry in desk.entries() if isinstance(entry.event.action, Learn)}
+    return Fresh(
+        decided=decided,
+        new=tuple(entry for entry in decided if entry.seq not in known),
+        taken_back=len(known - {entry.seq for entry in decided}),
+        trained=bool(trainings),
+    )
+
+
 def check_decided(desk: Desk) -> None:
     """Refuse where there is nothing to learn.
+
+    Args:
+        desk: The review.
 
     Raises:
         UsageError: Nothing was decided since the last training.
     """
-    acts = desk.acts()[1]
-    if not acts or isinstance(acts[-1].event.action, Learn):
-        since = " since the last training" if acts else ""
+    found = fresh_decisions(desk)
+    if not found.decided or not (found.new or found.taken_back):
+        since = " since the last training" if found.trained else ""
         raise UsageError(
             f"nothing was decided{since}, so there is nothing to learn; review the run first: "
             "ronid review RUN"

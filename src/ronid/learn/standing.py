@@ -136,9 +136,9 @@ def telling(run: Path, who: str, key: str, inner: Progress | None = None) -> Ite
             raise UsageError(f"run '{run}' is being updated by another process; wait for it")
         before = current_number(run)
         began = datetime.now(UTC).isoformat(timespec="milliseconds")
-        here = {"pid": os.getpid(), "host": socket.gethostname()}
-        standing = Standing("running", says="starting", key=key, who=who, began=began, **here)
-        teller = Teller(run, replace(standing, before=before), inner)
+        standing = Standing("running", says="starting", key=key, who=who, began=began)
+        here = replace(standing, before=before, pid=os.getpid(), host=socket.gethostname())
+        teller = Teller(run, here, inner)
         try:
             yield teller
         except BaseException as problem:

@@ -138,6 +138,15 @@ class Desk:
             entries = self._line.entries
             return self._line.version, [entries[seq - 1] for seq in sorted(self._line.counting)]
 
+    def acts_at(self, version: int) -> frozenset[int]:
+        """Return the numbers of the acts that counted at a version.
+
+        Raises:
+            NotApplicable: There is no such version.
+        """
+        with self._lock:
+            return self._line.counting_at(version)
+
     @property
     def first(self) -> State:
         """The state before any act."""

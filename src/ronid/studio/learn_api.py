@@ -11,11 +11,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from ronid.errors import UsageError
-from ronid.learn.decisions import walk
+from ronid.learn.decisions import fresh_decisions, walk
 from ronid.learn.job import read_learned
 from ronid.learn.lessons import Lessons, make_lessons
 from ronid.review.desk import forget_training
-from ronid.review.events import Learn
 from ronid.run import open_finished
 from ronid.studio.api import who_asks
 from ronid.studio.hall import Hall
@@ -127,19 +126,17 @@ class Taught:
 
 def _taught(room: Room) -> Values:
     desk, base = room.desk, room.base
-    acts = desk.acts()[1]
-    trainings = [place for place, each in enumerate(acts) if isinstance(each.event.action, Learn)]
-    fresh = acts[trainings[-1] + 1 :] if trainings else acts
-    decided = [each for each in acts if not isinstance(each.event.action, Learn)]
+    fresh = fresh_decisions(desk)
     values = {
-        "decisions": len(decided),
-        "fresh": len(fresh),
-        "kinds": dict(Counter(each.event.action.kind for each in fresh).most_common()),
-        "people": sorted({each.event.who for each in decided}),
+        "decisions": len(fresh.decided),
+        "fresh": len(fresh.new),
+        "taken_back": fresh.taken_back,
+        "kinds": dict(Counter(each.event.action.kind for each in fresh.new).most_common()),
+        "people": sorted({each.event.who for each in fresh.decided}),
         "utterances": len(base),
     }
     try:
-        lessons = make_lessons(base, walk(desk.first, acts), base.present)
+        lessons = make_lessons(base, walk(desk.first, desk.acts()[1]), base.present)
     except UsageError as problem:
         return values | {"problem": str(problem)}
     return values | _counts(room, lessons)

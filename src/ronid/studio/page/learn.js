@@ -26,7 +26,7 @@ export default {
           <div class="stat"><b>{{ number(taught.out) }}</b><span>out of scope</span></div>
         </div>
         <p v-if="!taught.problem" class="quiet">{{ number(taught.intents) }} intents<template v-if="taught.new">, {{ number(taught.new) }} of them made by people since the model was trained</template><template v-if="taught.gone">; {{ number(taught.gone) }} of the model’s will be gone</template><template v-if="taught.sizes">; the size of {{ number(taught.sizes) }} is believed, as people vouch for it</template>.</p>
-        <p v-if="taught.fresh" class="phrases" aria-label="New decisions"><span v-for="(n, kind) in taught.kinds" :key="kind">{{ number(n) }} {{ kinds[kind] ?? kind }}</span></p>
+        <p v-if="taught.fresh || taught.taken_back" class="phrases"><span v-for="(n, kind) in taught.kinds" :key="kind">{{ number(n) }} {{ kinds[kind] ?? kind }}</span><span v-if="taught.taken_back">{{ number(taught.taken_back) }} taken back</span></p>
       </section>
       <section class="sheetbox" aria-labelledby="training" :aria-busy="running">
         <h2 id="training">{{ running ? "Training" : "Train" }}</h2>
