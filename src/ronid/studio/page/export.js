@@ -89,10 +89,12 @@ export default {
     },
     wanted(now, before) {
       if (JSON.stringify(now) === JSON.stringify(before)) return;
-      clearTimeout(this.soon);
-      this.soon = setTimeout(this.load, 250);
+      this.later();
     },
-    "store.tick": "load",
+    "store.tick": "later",
+  },
+  unmounted() {
+    clearTimeout(this.soon);
   },
   async created() {
     try {
@@ -108,6 +110,10 @@ export default {
     count, go, number, sentence,
     asks(key) {
       return ASKS[key].includes(this.to);
+    },
+    later() {
+      clearTimeout(this.soon);
+      this.soon = setTimeout(this.load, 400);
     },
     async load() {
       const [to, asked] = [this.to, JSON.stringify(this.wanted)];

@@ -110,7 +110,7 @@ export default {
     },
   },
   watch: {
-    "store.tick": "load",
+    "store.tick": "later",
     "store.run": "load",
     "store.learning"(now, before) {
       if (now?.phase !== before?.phase || now?.key !== before?.key) this.load();
@@ -121,6 +121,7 @@ export default {
     this.clock = setInterval(() => (this.now = Date.now()), 1000);
   },
   unmounted() {
+    clearTimeout(this.soon);
     clearInterval(this.clock);
   },
   methods: {
@@ -128,6 +129,11 @@ export default {
     plural: (n, noun) => (n === 1 ? noun : noun + "s"),
     time: (at) => (at ? "at " + new Date(at).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false }) : "just now"),
     day: (at) => new Date(at).toLocaleString("en", { day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false }),
+    // Counting what is taught takes its time in a large run: not at every action of everybody.
+    later() {
+      clearTimeout(this.soon);
+      this.soon = setTimeout(this.load, 700);
+    },
     async load() {
       try {
         this.page = await get("/learn");
