@@ -3,6 +3,10 @@ from pathlib import Path
 import pytest
 import tiny
 
+from postgres_server import postgres_url
+
+__all__ = ["postgres_url"]
+
 
 @pytest.fixture(scope="session")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:

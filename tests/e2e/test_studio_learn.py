@@ -178,3 +178,16 @@ def test_a_killed_training_leaves_the_run_and_says_so(run: Path) -> None:
             assert ask(server, "/learn")["run"] == 0
             ask(server, "/learn", {})  # and it can begin anew
             assert phase(server, "done", "failed")["phase"] == "done"
+
+
+def test_decisions_in_postgresql_are_learnt_and_the_version_taken_back(
+    run: Path, postgres_url: str
+) -> None:
+    with serving(run, "--password", PASSWORD, "--store", postgres_url) as server:
+        decide(server, kind="merge", intents=["i3", "i4"], into="i3")
+        ask(server, "/learn", {})
+        assert phase(server, "done", "failed")["phase"] == "done"
+        until(lambda: ask(server, "/learn")["run"] == 1)
+        assert ask(server, "/state")["version"] == 2
+        assert ask(server, "/learn/undo", {"version": 1}, "Bo") == {"run": 0, "version": 3}
+    assert not (run / "review.sqlite").exists()

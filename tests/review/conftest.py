@@ -1,70 +1,13 @@
 """Both stores, for real: SQLite in a folder, PostgreSQL from Debian's package on loopback."""
 
-import glob
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from postgres_server import postgres_url
 
-def find_postgres() -> Path | None:
-    """Return the folder of the server's programs."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    if found:
-        return Path(found[-1]).parent
-    return Path(os.path.realpath(on_path)).parent if on_path else None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """Start a server of our own, as a user without rights where we are root."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    programs = find_postgres()
-    if programs is None:
-        pytest.skip("no PostgreSQL on this machine")
-    folder = Path(tempfile.mkdtemp(prefix="ronid-postgres-"))
-    who: dict[str, int] = {}
-    if os.getuid() == 0:
-        try:
-            account = pwd.getpwnam("postgres")
-        except KeyError:
-            account = pwd.getpwnam("nobody")
-        who = {"user": account.pw_uid, "group": account.pw_gid}
-        os.chown(folder, account.pw_uid, account.pw_gid)
-    port = free_port()
-
-    def run(program: str, *arguments: str) -> None:
-        subprocess.run(
-            [str(programs / program), *arguments],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd=folder,
-            **who,  # type: ignore[call-overload]
-        )
-
-    data = str(folder / "data")
-    run("initdb", "-D", data, "-U", "ronid", "-A", "trust", "--no-sync")
-    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder}"
-    run("pg_ctl", "-D", data, "-w", "-l", str(folder / "log"), "-o", options, "start")
-    try:
-        yield f"postgresql://ronid@127.0.0.1:{port}/postgres"
-    finally:
-        run("pg_ctl", "-D", data, "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
+__all__ = ["postgres_url"]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
