@@ -327,6 +327,29 @@ def review_table() -> str:
     return "\n".join(lines)
 
 
+STUDIO = {
+    "first_view_s": "first view",
+    "view_again_s": "view again",
+    "action_p50_s": "an action, median (from the key to the page that shows it)",
+    "action_p95_s": "an action, 95th percentile",
+    "search_s": "search over all utterances",
+    "intent_page_s": "page of an intent",
+    "split_s": "a proposed split",
+    "map_s": "the map",
+    "map_redraw_p50_s": "the map drawn anew after zooming, median",
+    "others_see_s": "until another person sees an action",
+}
+
+
+def studio_table() -> str:
+    """What the studio takes in a browser, for a large run."""
+    lines = ["| what | seconds |", "| --- | ---: |"]
+    for row in read_rows("studio.jsonl"):
+        lines += [line(title, f"{row[key]:.2f}") for key, title in STUDIO.items()]
+        lines.append(line("memory of the server", f"{row['server_mib']:,} MiB"))
+    return "\n".join(lines)
+
+
 TABLES = {
     "ablation": ablation_table,
     "count": count_table,
@@ -337,6 +360,7 @@ TABLES = {
     "main": main_table,
     "short": short_table,
     "speed": speed_table,
+    "studio": studio_table,
     "timing": timing_table,
     "names": names_table,
     "review": review_table,
