@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ronid import config as config_module
+from ronid import settings
 from ronid.config import EncoderConfig, RoNIDConfig, differences, to_dict, updated
 from ronid.errors import ConfigError
 from ronid.methods import METHODS, recipe
@@ -127,8 +127,8 @@ def test_every_range_belongs_to_a_setting() -> None:
     for name in METHODS:
         for key, value in to_dict(recipe(name)).items():
             keys |= set(value) if isinstance(value, dict) else {key}
-    assert keys >= config_module._SHARES | config_module._POSITIVE
-    assert not config_module._SHARES & config_module._POSITIVE
+    assert keys >= settings._SHARES | settings._POSITIVE
+    assert not settings._SHARES & settings._POSITIVE
 
 
 def test_whole_numbers_serve_as_fractions() -> None:
