@@ -138,6 +138,9 @@ class ContrastConfig:
 
     Args:
         epochs: Passes over all rows; 0 skips the stage.
+        few_labels: Labelled utterances per known intent, on average, that are few: up to so many,
+            or without any, neighbours must show what labels do not, and are learnt from for longer.
+        few_labels_epochs: Least passes then.
         neighbours: Most neighbours in a list; 0 for no limit.
         neighbour_share: Length of a neighbour list, as a share of the mean intent size.
         refresh_epochs: Neighbour lists are made anew every so many epochs.
@@ -152,6 +155,8 @@ class ContrastConfig:
     """
 
     epochs: int = 0
+    few_labels: float = 5.0
+    few_labels_epochs: int = 10
     neighbours: int = 0
     neighbour_share: float = 0.4
     refresh_epochs: int = 5

@@ -121,5 +121,5 @@ def test_report_reads_as_sentences() -> None:
     ]
     assert format_report(DataReport(1, 1)) == [
         "1 utterance",
-        "no labels: every intent is to be discovered",
+        "no labels: this is unsupervised, every intent is to be discovered",
     ]

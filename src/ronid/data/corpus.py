@@ -196,7 +196,7 @@ def format_report(report: DataReport) -> list[str]:
             f"(largest: {largest}), {report.rows_kept - report.labelled:,} unlabelled"
         )
     else:
-        lines.append("no labels: every intent is to be discovered")
+        lines.append("no labels: this is unsupervised, every intent is to be discovered")
     if report.used_once:
         lines.append(
             f"{_count(len(report.used_once), 'intent')} with one labelled utterance only: "

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ronid.assign.prior import uniform_prior
 from ronid.assign.start import start_prototypes
-from ronid.config import MStepConfig, RoNIDConfig
+from ronid.config import ContrastConfig, MStepConfig, RoNIDConfig
 from ronid.encode.rows import Pick, Rows
 from ronid.errors import ConfigError, UsageError
 from ronid.losses.prototype import (
@@ -59,7 +59,7 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     pretrain_layers(training, split, config.pretrain, config.encoder.trainable_layers)
     rows = encoder.prepare(inputs_of(split), training.progress)
     rough = count_intents(training, split, rows, "rough_count")  # how many neighbours are alike
-    contrast(training, rough, rows, config.contrast)
+    contrast(training, rough, rows, lengthened(config.contrast, split))
     split = count_intents(training, split, rows)
     config = tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)
@@ -72,6 +72,19 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
         temperature=config.m_step.temperature,
         rule="cosine",
     )
+
+
+def lengthened(config: ContrastConfig, split: Split) -> ContrastConfig:
+    """Return the settings of the neighbour contrast for as few or many labels as there are.
+
+    Args:
+        config: Those of the recipe; a contrast that it leaves out stays out.
+        split: The problem.
+    """
+    few = len(split.labelled) <= config.few_labels * len(split.known)
+    if not few or not config.epochs:
+        return config
+    return replace(config, epochs=max(config.epochs, config.few_labels_epochs))
 
 
 def tempered(config: RoNIDConfig, n_intents: int) -> RoNIDConfig:
