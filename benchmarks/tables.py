@@ -8,9 +8,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
+
+import pile_tables
 
 from ronid.bench.render import to_markdown
 from ronid.bench.rows import read_all
@@ -28,6 +31,12 @@ MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
 def read_rows(name: str) -> list[dict[str, Any]]:
     path = RESULTS / name
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def stored_rows(*names: str) -> list[dict[str, Any]]:
+    """Return the rows, of whatever form, of those files that exist."""
+    files = [f"{name}.jsonl" for name in names if (RESULTS / f"{name}.jsonl").exists()]
+    return [row for file in files for row in read_rows(file)]
 
 
 def line(*cells: str) -> str:
@@ -368,6 +377,7 @@ TABLES = {
     "scope": scope_table,
     "calibration": calibration_table,
     "update": update_table,
+    **{name: partial(table, stored_rows, DATASETS) for name, table in pile_tables.TABLES.items()},
 }
 
 

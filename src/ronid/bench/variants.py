@@ -17,6 +17,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-Settle": {"start": {"settle_iterations": 0, "exchanges": 0}},
     "-Exchange": {"start": {"exchanges": 0}},
     "-Shrunk": {"e_step": {"prior": "moving"}},
+    "-Prior": {"e_step": {"prior": "uniform"}},
+    "-Marginals": {"e_step": {"prior": "uniform", "slack": 1.0}},
     "-Certainty": {"m_step": {"certainty": 0.0}},
     "-Average": {"m_step": {"average": 0.0}},
     "-Size": {"optimiser": {"lr_for_size": 0}},
