@@ -93,7 +93,7 @@ def test_an_encoder_without_words_is_only_discounted(
     encoder = start(tiny("bert"), 0, adapter_width=8)
     rows, targets = encoder.prepare(split.texts), torch.from_numpy(split.targets)
     expected = within_whitened(encoder.embed_all(rows), targets)
-    torch.testing.assert_close(likeness(encoder, rows, targets), expected)
+    torch.testing.assert_close(likeness(encoder, rows, targets, 6), expected)
 
 
 @pytest.mark.parametrize("layers", [-1, 0])
@@ -104,6 +104,6 @@ def test_same_space_every_time_of_unit_vectors(
     changes = {"adapter_width": 8, "adapter_reads_words": True} if layers == 0 else {}
     encoder = start(tiny("bert"), layers, **changes)
     rows, targets = encoder.prepare(split.texts), torch.from_numpy(split.targets)
-    one, two = likeness(encoder, rows, targets), likeness(encoder, rows, targets)
+    one, two = likeness(encoder, rows, targets, 6), likeness(encoder, rows, targets, 6)
     torch.testing.assert_close(one, two, rtol=0, atol=0)
     torch.testing.assert_close(one.norm(dim=1), torch.ones(len(one)))

@@ -50,7 +50,10 @@ def contrast(  # noqa: PLR0913 - none follows from another
     def refresh(epoch: int) -> Mapping[str, float]:
         if epoch % config.refresh_epochs == 0 or "neighbours" not in state.tensors:
             told = config.discount and epoch == 0  # later features have learned from the labels
-            points = likeness(encoder, rows, targets) if told else encoder.embed_all(rows)
+            if told:
+                points = likeness(encoder, rows, targets, split.n_intents)
+            else:
+                points = encoder.embed_all(rows)
             listed = nearest_neighbours(points, length or list_length(split, config))
             state.put("neighbours", listed)
         return {}

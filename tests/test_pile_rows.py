@@ -1,0 +1,62 @@
+"""The stored rows of difficult piles hold what the page says of them."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from statistics import mean
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    path = ROOT / "benchmarks" / "results" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def mean_of(rows: list[dict[str, Any]], measure: str, **cell: Any) -> float:
+    own = [row for row in rows if all(row[key] == value for key, value in cell.items())]
+    assert sorted(row["seed"] for row in own) == [0, 1, 2]
+    return mean(row["scores"]["argmax"][measure] for row in own)
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    """The benchmark of chatter as a module."""
+    path = ROOT / "benchmarks" / "chatter.py"
+    spec = importlib.util.spec_from_file_location("chatter_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_clusters_of_chatter_are_those_of_which_most_is(bench: ModuleType) -> None:
+    labels = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    truth = np.array([0, 0, -1, -1, -1, 1, 2, -1])
+    assert bench.chatter_clusters(labels, truth, k=4, known=1) == {
+        "chatter": 4,
+        "chatter_clusters": 1,
+        "chatter_in_them": 50.0,
+        "chatter_in_known": 25.0,
+    }
+
+
+def test_without_chatter_there_are_no_such_clusters(bench: ModuleType) -> None:
+    found = bench.chatter_clusters(np.array([0, 1]), np.array([1, 0]), k=2, known=0)
+    assert set(found.values()) == {0}
+
+
+@pytest.mark.parametrize("name", ["none", "shots", "noise", "absent", "tail", "kmeans"])
+def test_every_cell_was_scored_on_the_test_file(name: str) -> None:
+    rows = rows_of(f"pile-{name}")
+    assert all("scores" in row and row["scored_on"] == "test" for row in rows)
+    settings = {(row["method"], row["variant"], row["config_hash"]) for row in rows}
+    assert len(settings) == len({found[:2] for found in settings})
