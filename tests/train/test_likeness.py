@@ -11,7 +11,8 @@ from ronid.assign.whiten import within_whitened
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import Encoder, build_encoder
 from ronid.encode.rows import TokenRows
-from ronid.train.likeness import WORD_WEIGHTS, chosen_weight, likeness
+from ronid.train import likeness as module
+from ronid.train.likeness import WORD_WEIGHTS, borne_weight, chosen_weight, likeness
 from toys import TinyEncoder, Toy
 
 
@@ -107,3 +108,53 @@ def test_same_space_every_time_of_unit_vectors(
     one, two = likeness(encoder, rows, targets, 6), likeness(encoder, rows, targets, 6)
     torch.testing.assert_close(one, two, rtol=0, atol=0)
     torch.testing.assert_close(one.norm(dim=1), torch.ones(len(one)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_labels_words_count_where_they_set_intents_apart(seed: int) -> None:
+    telling, _ = intents(seed, known=6, per=30)
+    blurred = normalize(telling + 2 * noise(seed, len(telling)), dim=1)
+    assert borne_weight(blurred, telling, 6) == WORD_WEIGHTS[-1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_labels_words_that_blur_intents_count_less(seed: int) -> None:
+    telling, _ = intents(seed, known=6, per=30)
+    assert borne_weight(telling, noise(seed, len(telling)), 6) < WORD_WEIGHTS[-1]
+
+
+@pytest.mark.parametrize(("rows", "k"), [(1, 1), (5, 1), (5, 5), (5, 40), (2, 2)])
+def test_too_few_utterances_for_a_graph_leave_words_out(rows: int, k: int) -> None:
+    assert borne_weight(noise(0, rows), noise(1, rows), k) == 0
+
+
+def test_a_sample_judges_the_weight_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    telling, _ = intents(0, known=6, per=60)
+    seen: list[int] = []
+
+    def count(points: Tensor, _k: int, _near: int) -> float:
+        seen.append(len(points))
+        return 0.5
+
+    monkeypatch.setattr(module, "ROWS", 100)
+    monkeypatch.setattr(module, "separability", count)
+    assert borne_weight(telling, telling, 6) == WORD_WEIGHTS[-1]
+    assert seen == [100] * len(WORD_WEIGHTS)
+
+
+@pytest.mark.parametrize(("least", "judge"), [(1, "labels"), (10_000, "graph")])
+def test_few_labels_do_not_judge(
+    tiny: TinyEncoder,
+    few_utterances: Toy,
+    monkeypatch: pytest.MonkeyPatch,
+    least: int,
+    judge: str,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(module, "LEAST_LABELS", least)
+    monkeypatch.setattr(module, "chosen_weight", lambda *_: asked.append("labels") or 0.5)
+    monkeypatch.setattr(module, "borne_weight", lambda *_: asked.append("graph") or 0.5)
+    split = few_utterances.split()
+    encoder = start(tiny("bert"), 0, adapter_width=8, adapter_reads_words=True)
+    likeness(encoder, encoder.prepare(split.texts), torch.from_numpy(split.targets), 6)
+    assert asked == [judge]
