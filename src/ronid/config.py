@@ -145,7 +145,8 @@ class ContrastConfig:
         neighbour_share: Length of a neighbour list, as a share of the mean intent size.
         refresh_epochs: Neighbour lists are made anew every so many epochs.
         discount: Let the first lists discount what varies within known intents, and weigh the words
-            themselves as the labels advise; else they follow the cosine of features.
+            themselves as the labels advise, or where these are few, as the lists bear; else they
+            follow the cosine of features.
         temperature: Temperature of the contrast.
         batch: Anchors per step; each brings one of its neighbours.
         labelled_batch: Labelled rows beside them for the supervised part.

@@ -90,7 +90,8 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     training = Training(encoder, seed, config.optimiser, progress, checkpoint, counted)
     training.restore()
 
-    discovery, scope = calibrated(_keep_given(fit(split, config, training), corpus))
+    given = np.array([label is not None for label in corpus.labels], bool)
+    discovery, scope = calibrated(_keep_given(fit(split, config, training), corpus), given)
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -157,7 +158,8 @@ def fit_run(
     coordinates = project(found.discovery.embeddings, seed=job.seed, labels=found.discovery.labels)
     found.model.save(run.path)
     run.write_results(job.corpus, found.discovery, found.model.intents, coordinates)
-    run.write_metrics(job.corpus, found.discovery, seconds)
+    scope = found.model.scope
+    run.write_metrics(job.corpus, found.discovery, seconds, scope.outside if scope else None)
     write_card(run)
     report_of_run(run)
     if job.config.encoder.trainable_layers == 0:

@@ -30,7 +30,10 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
         "contrast": {"epochs": 2, "batch": 16, "refresh_epochs": 2},
         "m_step": {"epochs": 2, "batch": 16},
     },
-    "fast": {"contrast": {"epochs": 2}, "m_step": {"epochs": 2, "batch": 16}},
+    "fast": {
+        "contrast": {"epochs": 2, "few_labels_epochs": 2},
+        "m_step": {"epochs": 2, "batch": 16},
+    },
 }
 
 
