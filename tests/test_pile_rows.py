@@ -60,3 +60,21 @@ def test_every_cell_was_scored_on_the_test_file(name: str) -> None:
     assert all("scores" in row and row["scored_on"] == "test" for row in rows)
     settings = {(row["method"], row["variant"], row["config_hash"]) for row in rows}
     assert len(settings) == len({found[:2] for found in settings})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "least"), [("clinc", 8), ("stackoverflow", 8), ("banking", 5)]
+)
+def test_without_labels_it_beats_kmeans(dataset: str, least: float) -> None:
+    rows = rows_of("pile-none")
+    ours = mean_of(rows, "acc", dataset=dataset, method="ronid")
+    assert ours >= mean_of(rows, "acc", dataset=dataset, method="kmeans") + least
+
+
+@pytest.mark.parametrize("dataset", ["clinc", "stackoverflow"])
+@pytest.mark.parametrize("tail", [10, 50])
+def test_small_intents_are_no_worse_than_with_kmeans(dataset: str, tail: float) -> None:
+    cell = {"dataset": dataset, "tail": tail, "variant": ""}
+    for measure in ("macro_acc", "tail_acc"):
+        ours = mean_of(rows_of("pile-tail"), measure, **cell)
+        assert ours >= mean_of(rows_of("pile-kmeans"), measure, **cell)
