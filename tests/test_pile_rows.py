@@ -62,9 +62,7 @@ def test_every_cell_was_scored_on_the_test_file(name: str) -> None:
     assert len(settings) == len({found[:2] for found in settings})
 
 
-@pytest.mark.parametrize(
-    ("dataset", "least"), [("clinc", 8), ("stackoverflow", 8), ("banking", 5)]
-)
+@pytest.mark.parametrize(("dataset", "least"), [("clinc", 8), ("stackoverflow", 8), ("banking", 5)])
 def test_without_labels_it_beats_kmeans(dataset: str, least: float) -> None:
     rows = rows_of("pile-none")
     ours = mean_of(rows, "acc", dataset=dataset, method="ronid")

@@ -1,5 +1,7 @@
 """Where prototypes start, by each kind of k-means."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -41,6 +43,17 @@ def first_of(prototypes: str, restarts: int = 10) -> StartConfig:
 def test_known_intents_come_first_and_every_blob_has_one(kind: str, known: int) -> None:
     points, split = problem(known)
     check(start_prototypes(points, split, first_of(kind), seeded()), known)
+
+
+@pytest.mark.parametrize("known", [5, 12])
+def test_one_label_names_a_blob_and_does_not_hold_its_prototype(known: int) -> None:
+    points, split = problem(known)
+    first = np.arange(len(split)) % 12 == 0
+    sparse = replace(split, targets=np.where(first, split.targets, -1))
+    rim = normalize(0.7 * CENTRES[0] + CENTRES[11], dim=0)
+    moved = points.clone()
+    moved[int(np.flatnonzero(sparse.targets == 0)[0])] = rim  # far from the others of its intent
+    check(start_prototypes(moved, sparse, BREATHING, seeded()), known)
 
 
 @pytest.mark.parametrize("known", [0, 5, 12])

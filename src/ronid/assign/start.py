@@ -11,7 +11,10 @@ from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.kmeans import KMeansResult, class_means, kmeans
 from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.config import StartConfig
-from ronid.types import Split
+from ronid.types import UNLABELLED, Split
+
+ANCHORED = 2
+"""Labelled utterances per known intent, on average, from which on they say where it lies."""
 
 
 def start_prototypes(
@@ -27,14 +30,18 @@ def start_prototypes(
     """
     if config.prototypes == "breathing" and _has_room(split):
         targets = torch.from_numpy(split.targets).to(embeddings.device)
+        # A centroid bound to one utterance, which may lie at the rim of its intent, never leaves it.
+        anchored = len(split.labelled) >= ANCHORED * len(split.known)
         found = breathing_kmeans(
             embeddings,
-            targets,
+            targets if anchored else torch.full_like(targets, UNLABELLED),
             split.n_intents,
             generator=generator,
             n_init=config.restarts,
             breaths=config.breaths,
         )
+        if not anchored:
+            found = replace(found, centroids=known_first(found.centroids, embeddings, split))
         return normalize(found.centroids, dim=-1)
     cluster = known_kmeans if config.prototypes == "semisup_kmeans" else ordered_kmeans
     found = cluster(embeddings, split, n_init=config.restarts, generator=generator)
