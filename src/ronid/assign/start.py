@@ -30,7 +30,7 @@ def start_prototypes(
     """
     if config.prototypes == "breathing" and _has_room(split):
         targets = torch.from_numpy(split.targets).to(embeddings.device)
-        # A centroid bound to one utterance, which may lie at the rim of its intent, never leaves it.
+        # A centroid bound to one utterance, perhaps at the rim of its intent, never leaves it.
         anchored = len(split.labelled) >= ANCHORED * len(split.known)
         found = breathing_kmeans(
             embeddings,
