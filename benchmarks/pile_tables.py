@@ -1,12 +1,10 @@
 """Tables of piles unlike the published protocol: few or no labels, long tails, chatter."""
 
-from collections.abc import Callable, Iterable
-from statistics import mean, stdev
+from collections.abc import Iterable
+from statistics import mean
 from typing import Any
 
-Row = dict[str, Any]
-Read = Callable[..., list[Row]]
-"""Returns the rows of the result files named, as far as they exist."""
+from table_rows import DATASETS, Row, line, spread, stored_rows
 
 PRIORS = {
     "-Prior": "uniform",
@@ -17,19 +15,6 @@ PRIORS = {
 MEASURES = ("acc", "known_acc", "novel_acc")
 
 
-def line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def spread(values: Iterable[float | None]) -> str:
-    """Return mean and deviation over seeds; nothing where there is nothing to score."""
-    found = [value for value in values if value is not None]
-    if not found:
-        return ""
-    deviation = f" ± {stdev(found):.1f}" if len(found) > 1 else ""
-    return f"{mean(found):.1f}{deviation}"
-
-
 def of(rows: Iterable[Row], measure: str) -> list[float | None]:
     return [row["scores"]["argmax"][measure] for row in rows]
 
@@ -38,23 +23,23 @@ def seeds_of(rows: Iterable[Row]) -> str:
     return ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
 
 
-def grouped(rows: Iterable[Row], datasets: dict[str, str], *keys: str) -> list[tuple[Any, ...]]:
+def grouped(rows: Iterable[Row], *keys: str) -> list[tuple[Any, ...]]:
     """Return (dataset, *values, rows) for every group, datasets in order."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        group = (list(datasets).index(row["dataset"]), *(row[key] for key in keys))
+        group = (list(DATASETS).index(row["dataset"]), *(row[key] for key in keys))
         groups.setdefault(group, []).append(row)
-    titles = list(datasets.values())
+    titles = list(DATASETS.values())
     return [(titles[key[0]], *key[1:], groups[key]) for key in sorted(groups)]
 
 
-def none_table(read: Read, datasets: dict[str, str]) -> str:
+def none_table() -> str:
     """Accuracy without any label, beside k-means on the same encoder."""
     lines = [
         "| dataset | seeds | k-means: ACC | RoNID `fast`: ACC | gain | NMI: k-means | NMI: RoNID |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for title, rows in grouped(read("pile-none"), datasets):
+    for title, rows in grouped(stored_rows("pile-none")):
         plain, ours = ([r for r in rows if r["method"] == name] for name in ("kmeans", "ronid"))
         if not plain or not ours:
             continue
@@ -65,16 +50,16 @@ def none_table(read: Read, datasets: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def labels_table(read: Read, datasets: dict[str, str]) -> str:
+def labels_table() -> str:
     """Accuracy with few, wrong and idle labels; the published setting is below for comparison."""
     lines = [
         "| dataset | labels | seeds | ACC | known | novel |",
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
     files = ("pile-none", "pile-shots", "pile-noise", "pile-absent", "fast")
-    rows = [row for row in read(*files) if row["method"] == "ronid" and row["seed"] < 3]
+    rows = [row for row in stored_rows(*files) if row["method"] == "ronid" and row["seed"] < 3]
     named = [row | {"labels": labels_title(row)} for row in rows]
-    for title, (_, name), own in grouped(named, datasets, "labels"):
+    for title, (_, name), own in grouped(named, "labels"):
         figures = [spread(of(own, measure)) for measure in MEASURES]
         lines.append(line(title, name, seeds_of(own), *figures))
     return "\n".join(lines)
@@ -91,14 +76,14 @@ def labels_title(row: Row) -> tuple[int, str]:
     return (6, "10% of each known intent") if row["labelled_ratio"] else (0, "none")
 
 
-def tail_table(read: Read, datasets: dict[str, str]) -> str:
+def tail_table() -> str:
     """Accuracy on piles with a long tail, by what the transport believes of sizes."""
     lines = [
         "| dataset | ratio | sizes | seeds | ACC | macro ACC | small intents |",
         "| --- | ---: | --- | --- | ---: | ---: | ---: |",
     ]
-    rows = [row | {"sizes": sizes_title(row)} for row in read("pile-tail", "pile-kmeans")]
-    for title, ratio, (_, name), own in grouped(rows, datasets, "tail", "sizes"):
+    rows = [row | {"sizes": sizes_title(row)} for row in stored_rows("pile-tail", "pile-kmeans")]
+    for title, ratio, (_, name), own in grouped(rows, "tail", "sizes"):
         figures = [spread(of(own, measure)) for measure in ("acc", "macro_acc", "tail_acc")]
         lines.append(line(title, f"{ratio:g}", name, seeds_of(own), *figures))
     return "\n".join(lines)
@@ -110,7 +95,7 @@ def sizes_title(row: Row) -> tuple[int, str]:
     return 1 + list(PRIORS).index(row["variant"]), PRIORS[row["variant"]]
 
 
-def chatter_table(read: Read, datasets: dict[str, str]) -> str:
+def chatter_table() -> str:
     """What a fifth of chatter costs, and what of it is rejected later."""
     lines = [
         "| dataset | chatter in the pile | as `fit` says | seeds | ACC | known | novel | "
@@ -118,7 +103,7 @@ def chatter_table(read: Read, datasets: dict[str, str]) -> str:
         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     measures = (*MEASURES, "chatter_clusters", "rejected_inside", "rejected_outside", "auroc")
-    for title, ratio, rows in grouped(read("pile-rejected"), datasets, "chatter_ratio"):
+    for title, ratio, rows in grouped(stored_rows("pile-rejected"), "chatter_ratio"):
         figures = [spread(row[measure] for row in rows) for measure in measures]
         said = f"{mean(row['outside'] for row in rows):.0f}%"
         lines.append(line(title, f"{ratio:.0%}", said, seeds_of(rows), *figures))

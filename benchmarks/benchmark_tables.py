@@ -1,0 +1,147 @@
+"""Tables of docs/benchmarks.md and README.md: accuracy, seconds, the number of intents."""
+
+from statistics import mean
+
+from table_rows import DATASETS, Row, harness_rows, line, read_rows
+
+from ronid.bench.render import to_markdown
+from ronid.bench.table import make_table
+
+HARNESS = ("main-mpnet", "main-minilm", "fast", "paper", "bert")
+MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
+
+
+def main_table() -> str:
+    """Mean and deviation over seeds of every stored run of the harness, published figures below."""
+    rows = harness_rows(*HARNESS)
+    return to_markdown(make_table(rows, by=("preset", "encoder"), measures=MEASURES, beside="own"))
+
+
+def short_table() -> str:
+    """Accuracy alone, for a first look: k-means, RoNID's presets, and the paper's own row."""
+    methods = [row for row in harness_rows("methods") if row["method"] == "kmeans"]
+    rows = [*harness_rows("main-mpnet", "main-minilm", "fast"), *methods]
+    by = ("method", "preset", "encoder")
+    return to_markdown(make_table(rows, by=by, measures=("acc",), beside="own"))
+
+
+def ablation_table() -> str:
+    """What each part of RoNID brings, under both presets."""
+    rows = harness_rows("ablation-paper", "ablation-default", "ablation-size")
+    measures = ("acc", "known_acc", "novel_acc")
+    return to_markdown(make_table(rows, by=("preset", "variant"), measures=measures, beside="none"))
+
+
+def known_ratio_table() -> str:
+    """Accuracy with fewer known intents, and what was published for them."""
+    rows = harness_rows("known-ratio", "main-minilm")
+    measures = ("acc", "known_acc", "novel_acc")
+    return to_markdown(make_table(rows, by=("known_ratio",), measures=measures, beside="all"))
+
+
+def timing_table() -> str:
+    """Seconds of runs that had their machine to themselves, from the file to the scores."""
+    stages = ("encode", "pretrain", "contrast", "em")
+    lines = [
+        line("dataset", "encoder", "preset", "seed", "device", "seconds", *stages),
+        line(*["---"] * 3, "---:", "---", *["---:"] * 5),
+    ]
+    for row in [*read_rows("timing.jsonl"), *first_seeds(read_rows("fast.jsonl"))]:
+        place = "two CPU cores" if "cpu" in row["device"] else row["device"]
+        lead = [DATASETS[row["dataset"]], row["encoder"], f"`{row['preset']}`", str(row["seed"])]
+        parts = [f"{row['seconds'].get(stage, 0):.1f}" for stage in stages]
+        lines.append(line(*lead, place, f"{row['wall_s']:.1f}", *parts))
+    return "\n".join(lines)
+
+
+def first_seeds(rows: list[Row]) -> list[Row]:
+    """Return one row per dataset: later cells of a process find their embeddings ready."""
+    return [row for row in rows if not row["cache_hits"]]
+
+
+def estep_table() -> str:
+    """Time and memory of the E-step, one row per size, temperature and solver."""
+    lines = [
+        "| rows x intents | T | solver | device | passes | seconds | memory beyond inputs |",
+        "| --- | ---: | --- | --- | ---: | ---: | ---: |",
+    ]
+    for row in read_rows("estep.jsonl"):
+        size = f"{row['rows']:,} x {row['classes']}"
+        lead = [size, f"{row['temperature']:g}", row["solver"], row["device"]]
+        if row.get("skip"):
+            figures = ["", row["skip"], ""]
+        else:
+            memory = f"{row['memory_beyond_input_bytes'] / 2**20:,.0f} MiB"
+            figures = [f"{row['iterations']:,}", f"{row['seconds']:.2f}", memory]
+        lines.append(line(*lead, *figures))
+    return "\n".join(lines)
+
+
+def speed_table() -> str:
+    """Seconds of an EM epoch, ours and that of published repositories, one row per measurement."""
+    lines = [
+        "| dataset | rows | encoder | device | published loop | ours | ratio | matrix products |",
+        "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for row in read_rows("training_speed.jsonl"):
+        lead = [DATASETS[row["dataset"]], f"{row['rows']:,}", row["encoder"], row["device"]]
+        epochs = [f"{row[loop]['epoch_s']:.2f} s" for loop in ("published", "ours")]
+        shares = [f"{row['ratio']:.1f}", f"{100 * row['matmul_share']:.0f}%"]
+        lines.append(line(*lead, *epochs, *shares))
+    return "\n".join(lines)
+
+
+COUNT_RULES = {
+    "auto": "ours, from nothing",
+    "guess": "ours, told {start}",
+    "deep_aligned": "DeepAligned's, from {start}",
+    "dpn": "DPN's, from {start}",
+    "usnid": "USNID's, from {start}",
+}
+
+
+def count_table() -> str:
+    """How many intents were found, and what that costs against being told the number."""
+    lines = [
+        "| dataset | intents | rule | seeds | found | error | ACC | ACC if told | difference |",
+        "| --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    given = {(row["dataset"], row["seed"]): row for row in read_rows("fast.jsonl")}
+    groups: dict[tuple[int, str], list[Row]] = {}
+    for row in harness_rows("count"):
+        groups.setdefault((list(DATASETS).index(row["dataset"]), row["k_rule"]), []).append(row)
+    for (place, rule), rows in sorted(groups.items()):
+        lines.append(line(list(DATASETS.values())[place], *_count_cells(rule, rows, given)))
+    return "\n".join(lines)
+
+
+def _count_cells(rule: str, rows: list[Row], given: dict[tuple[str, int], Row]) -> list[str]:
+    """Cells of the rows of one dataset and rule."""
+    told = [given[row["dataset"], row["seed"]] for row in rows]
+    true, found = told[0]["k"], [row["k"] for row in rows]
+    name, _, factor = rule.partition("@")
+    title = COUNT_RULES[name].format(start=f"{factor} times as many")
+    error = 100 * mean(abs(k - true) for k in found) / true
+    ours, theirs = ([row["scores"]["argmax"]["acc"] for row in own] for own in (rows, told))
+    accuracies = [f"{mean(values):.1f}" for values in (ours, theirs)]
+    return [
+        str(true),
+        title,
+        f"{min(row['seed'] for row in rows)}-{max(row['seed'] for row in rows)} (n={len(rows)})",
+        f"{mean(found):.0f} ({min(found)} to {max(found)})",
+        f"{error:.1f}%",
+        *accuracies,
+        f"{mean(ours) - mean(theirs):+.1f}",
+    ]
+
+
+TABLES = {
+    "ablation": ablation_table,
+    "count": count_table,
+    "estep": estep_table,
+    "known-ratio": known_ratio_table,
+    "main": main_table,
+    "short": short_table,
+    "speed": speed_table,
+    "timing": timing_table,
+}

@@ -1,0 +1,62 @@
+"""Stored rows, and what the pages of tables share."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from ronid.bench.rows import read_all
+
+Row = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+DATASETS = {"clinc": "CLINC", "banking": "BANKING", "stackoverflow": "StackOverflow"}
+FIRST_DEV_SEED = 100
+"""Seeds from here on chose settings; figures come from those below."""
+
+
+def read_rows(name: str) -> list[Row]:
+    """Return the rows of a file of any form."""
+    path = RESULTS / name
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def stored_rows(*names: str) -> list[Row]:
+    """Return the rows, of whatever form, of those files that exist."""
+    files = [f"{name}.jsonl" for name in names if (RESULTS / f"{name}.jsonl").exists()]
+    return [row for file in files for row in read_rows(file)]
+
+
+def harness_rows(*names: str) -> list[Row]:
+    """Return the rows of those files of the harness that exist."""
+    files = [RESULTS / f"{name}.jsonl" for name in names]
+    return read_all([file for file in files if file.exists()])
+
+
+def by_dataset(name: str) -> list[tuple[str, list[Row]]]:
+    """Return the rows of a file by the title of their dataset."""
+    titles = DATASETS | {"clinc_oos": "CLINC, its own queries"}
+    rows = read_rows(name)
+    found = [(title, [r for r in rows if r["dataset"] == key]) for key, title in titles.items()]
+    return [(title, own) for title, own in found if own]
+
+
+def line(*cells: str) -> str:
+    """Return one line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def spread(values: Iterable[float | None], digits: int = 1) -> str:
+    """Return mean and deviation over seeds; nothing where there is nothing to score."""
+    found = [value for value in values if value is not None]
+    if not found:
+        return ""
+    deviation = f" ± {stdev(found):.{digits}f}" if len(found) > 1 else ""
+    return f"{mean(found):.{digits}f}{deviation}"
+
+
+def over_seeds(rows: list[Row], key: str, digits: int = 1) -> str:
+    """Return mean and deviation of one figure of rows."""
+    return spread((row[key] for row in rows), digits)
