@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("nicegui", reason="the studio's packages are not installed")
-from running import Server, serving, start, stop
-
 from made_run import make_run
 from ronid.review import open_desk
+from running import Server, serving, start, stop
 
 PASSWORD = "correct horse"
 
