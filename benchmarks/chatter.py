@@ -63,10 +63,7 @@ def fitted(problem: BenchmarkProblem, seed: int) -> Found:
 
 
 def measure(found: Found, problem: BenchmarkProblem, foreign: list[str]) -> dict[str, Any]:
-    """Say how the real intents fare, what is rejected, and what `fit` says of the pile.
-
-    All in percent.
-    """
+    """Say how the real intents fare and which utterances are rejected, in percent."""
     split, model = problem.split, found.model
     inside, outside = model.predict(list(problem.test_texts)), model.predict(foreign)
     # `discover` sorts the known intents by name; a problem has them in drawn order.
@@ -82,9 +79,6 @@ def measure(found: Found, problem: BenchmarkProblem, foreign: list[str]) -> dict
         "auroc": auroc(inside.belonging, outside.belonging),
     }
     assert split.truth is not None
-    assert model.scope is not None
-    assert model.scope.outside is not None
-    row["outside"] = 100 * model.scope.outside
     row |= chatter_clusters(found.discovery.labels, split.truth, split.n_intents, len(known))
     return {key: round(value, 4) for key, value in row.items()}
 

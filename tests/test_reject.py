@@ -18,7 +18,6 @@ from ronid.reject import (
     fit_temperature,
     neighbourhood,
     p_values,
-    share_outside,
     squared_distances,
 )
 from ronid.types import Discovery
@@ -211,34 +210,3 @@ def test_golden_belonging() -> None:
     # Over the scale (0,0), (3,0), (1,2), (9,9): squared distances 0, 4, 4 and 145.
     asked = np.array([[0, 0], [6, 0], [2, 4], [18, 18]], np.float32)
     assert scope.belonging(asked).tolist() == [1.0, 0.5, 0.5, 0.25]
-
-
-@pytest.mark.parametrize("strange", [0, 100, 300])
-def test_share_outside_is_about_that_of_the_strangers(strange: int) -> None:
-    rng = np.random.default_rng(strange)
-    belong, far = rng.gamma(4, 1, 1000), 20 + rng.gamma(4, 1, strange)
-    given = np.arange(1000 + strange) < 200
-    share = share_outside(np.concatenate([belong, far]), given)
-    assert share == pytest.approx(strange / (1000 + strange), abs=0.05)
-
-
-def test_nobody_says_what_belongs_nowhere_without_labels() -> None:
-    distances = np.linspace(0, 1, 500)
-    assert share_outside(distances, np.zeros(500, bool)) is None
-    assert share_outside(distances, np.arange(500) < 10) is None
-
-
-def test_share_outside_is_no_less_than_nothing() -> None:
-    given = np.arange(500) < 100
-    assert share_outside(np.where(given, 2.0, 1.0), given) == 0
-
-
-@pytest.mark.parametrize("labelled", [False, True])
-def test_calibration_says_how_much_belongs_nowhere(labelled: bool) -> None:
-    found = clouds(0)
-    given = np.arange(len(found.labels)) % 3 == 0
-    _, scope = calibrated(found, given if labelled else None)
-    assert scope is not None
-    assert (scope.outside is not None) == labelled
-    if scope.outside is not None:
-        assert 0 <= scope.outside < 0.1

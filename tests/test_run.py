@@ -161,17 +161,6 @@ def test_no_truth_gives_no_scores(tmp_path: Path) -> None:
     assert run.scores() is None
 
 
-@pytest.mark.parametrize(("outside", "expected"), [(None, 0.0), (0.25, 0.25)])
-def test_share_that_belongs_nowhere_is_kept(
-    tmp_path: Path, outside: float | None, expected: float
-) -> None:
-    asked = job()
-    run = RunFolder.create(tmp_path / "run", asked, "calls.csv")
-    assert run.outside() == 0
-    run.write_metrics(asked.corpus, found([0, 0, 1, 2]), {}, outside)
-    assert run.outside() == expected
-
-
 def test_every_json_file_carries_its_format(tmp_path: Path) -> None:
     asked = job()
     run = RunFolder.create(tmp_path / "run", asked, "calls.csv")

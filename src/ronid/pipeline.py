@@ -90,8 +90,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     training = Training(encoder, seed, config.optimiser, progress, checkpoint, counted)
     training.restore()
 
-    given = np.array([label is not None for label in corpus.labels], bool)
-    discovery, scope = calibrated(_keep_given(fit(split, config, training), corpus), given)
+    discovery, scope = calibrated(_keep_given(fit(split, config, training), corpus))
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -158,8 +157,7 @@ def fit_run(
     coordinates = project(found.discovery.embeddings, seed=job.seed, labels=found.discovery.labels)
     found.model.save(run.path)
     run.write_results(job.corpus, found.discovery, found.model.intents, coordinates)
-    scope = found.model.scope
-    run.write_metrics(job.corpus, found.discovery, seconds, scope.outside if scope else None)
+    run.write_metrics(job.corpus, found.discovery, seconds)
     write_card(run)
     report_of_run(run)
     if job.config.encoder.trainable_layers == 0:

@@ -31,10 +31,6 @@ KEPT = 20_000
 """Training utterances that are kept to compare with; more cost space and change little."""
 _ASKED = 4_000
 """Of these, how many are asked for their own neighbours."""
-EXPECTED = 0.05
-"""Share of utterances that do belong and yet are farther from all others than we call usual."""
-_LABELLED = 50
-"""Labelled utterances that it takes to say what is usual."""
 _BLOCK = 256
 _FACTOR = 32.0
 """How far the temperature may move."""
@@ -49,15 +45,12 @@ class Scope:
         scale: Their largest number.
         usual: (a,) ascending squared distances of training utterances to their nearest other one.
         threshold: Least belonging that is accepted.
-        outside: Estimated share of the training utterances that belong to no intent, None where
-            nothing can be said; known while a model is made, not kept with it.
     """
 
     vectors: NDArray[np.float16]
     scale: float
     usual: Floats
     threshold: float = THRESHOLD
-    outside: float | None = None
 
     def belonging(self, vectors: FloatArray) -> Floats:
         """Return (n,) how well utterances belong: a share in (0, 1], of the training utterances.
@@ -99,16 +92,13 @@ def p_values(usual: Floats, found: Floats) -> Floats:
     return (1 + larger) / (1 + len(usual))
 
 
-def calibrated(
-    discovery: Discovery, given: NDArray[np.bool_] | None = None
-) -> tuple[Discovery, Scope | None]:
+def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     """Return what a method found with confidences that mean something, and its scope.
 
     No label changes. There is no scope where there are not two utterances to compare.
 
     Args:
         discovery: What a method found.
-        given: (n,) whether the user said what an utterance is; None where nothing was said.
     """
     n = len(discovery.labels)
     if n < 2:
@@ -132,29 +122,7 @@ def calibrated(
     ]
     confidence = np.concatenate(sure).astype(np.float32)
     found = replace(discovery, temperature=temperature, confidence=confidence)
-    outside = None if given is None else share_outside(usual, given[kept[asked]])
-    return found, Scope(vectors, scale, np.sort(usual), outside=outside)
-
-
-def share_outside(distances: Floats, given: NDArray[np.bool_]) -> float | None:
-    """Estimate which share of a pile belongs to no intent.
-
-    Labelled utterances do belong: how far these are from their nearest other utterance is usual.
-    Of the others, those farther away than nearly all labelled ones are counted, less the share
-    that would be so far if all belonged.
-
-    Args:
-        distances: (n,) distance, squared or not, of an utterance to its nearest other one.
-        given: (n,) whether the user said what it is.
-
-    Returns:
-        Share of the n utterances, 0 or more; None where too few are labelled to say.
-    """
-    free = ~given
-    if given.sum() < _LABELLED:
-        return None
-    beyond = float((distances[free] > np.quantile(distances[given], 1 - EXPECTED)).sum())
-    return max(0.0, (beyond - EXPECTED * free.sum()) / (1 - EXPECTED)) / len(given)
+    return found, Scope(vectors, scale, np.sort(usual))
 
 
 def neighbourhood(

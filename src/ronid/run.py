@@ -175,19 +175,14 @@ class RunFolder:
             file.writelines(json.dumps(row) + "\n" for row in discovery.history)
 
     def write_metrics(
-        self,
-        corpus: Corpus,
-        discovery: Discovery,
-        seconds: Mapping[str, float],
-        outside: float | None = None,
+        self, corpus: Corpus, discovery: Discovery, seconds: Mapping[str, float]
     ) -> None:
-        """Write scores where truth was given, how long stages took, how much belongs nowhere."""
+        """Write the scores where truth was given, and how long each stage took."""
         scores = _truth_scores(corpus, discovery)
         metrics = {
             "format_version": FORMAT_VERSION,
             "scores": scores and asdict(scores),
             "seconds": {stage: round(spent, 3) for stage, spent in seconds.items()},
-            "outside": outside,
         }
         write_json(self.path / "metrics.json", metrics)
 
@@ -235,11 +230,6 @@ class RunFolder:
     def count(self) -> dict[str, Any] | None:
         """Return how the number of intents was found: `k`, bounds and curve; None if given."""
         return next((row for row in self.history() if row.get("stage") == "count"), None)
-
-    def outside(self) -> float:
-        """Return the share of utterances that seem to belong to no intent; 0 if nobody can say."""
-        path = self.path / "metrics.json"
-        return (read_json(path).get("outside") or 0.0) if path.exists() else 0.0
 
     def scores(self) -> Mapping[str, float] | None:
         """Return the agreement with the truth given to `fit`, if there was one."""

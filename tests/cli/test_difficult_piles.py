@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from made_run import make_run
-from ronid.cli.tables import outside_lines
-from ronid.files import read_json, write_json
 from toys import TinyEncoder, Toy
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -72,12 +69,3 @@ def test_one_label_of_each_intent_is_enough_to_run(
         seen.add(truth)
     _, intents = fit(rows)
     assert all(intent["known"] for intent in intents)
-
-
-def test_share_that_belongs_nowhere_is_one_line(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run")
-    assert outside_lines(run) == []
-    metrics = read_json(run.path / "metrics.json")
-    write_json(run.path / "metrics.json", metrics | {"outside": 0.3})
-    (line,) = outside_lines(run)
-    assert "(30%) seem to belong to no intent" in line

@@ -55,17 +55,6 @@ def test_data_lines_tell_what_was_dropped(report_data: ReportData) -> None:
     ]
 
 
-@pytest.mark.parametrize(("share", "told"), [(0.0, False), (0.04, False), (0.2, True)])
-def test_utterances_that_belong_nowhere_are_counted(
-    report_data: ReportData, share: float, told: bool
-) -> None:
-    data = payload(render_report(dataclasses.replace(report_data, outside=share)))
-    said = [line for line in data["data"] if "no intent" in line]
-    assert len(said) == told
-    if told:
-        assert said[0].startswith("about 14 utterances (20%)")
-
-
 def test_optional_parts_may_be_missing(report_data: ReportData) -> None:
     bare = ReportData(
         title="bare",

@@ -8,7 +8,7 @@ import typer
 
 from ronid.cli.console import Bars, error, note, print_json
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
-from ronid.cli.tables import count_lines, intents_table, outside_lines, run_summary, scores_table
+from ronid.cli.tables import count_lines, intents_table, run_summary, scores_table
 from ronid.errors import RonidWarning, UsageError
 from ronid.presets import AUTO, WITHOUT_GPU
 
@@ -238,6 +238,6 @@ def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
             note("agreement with the truth given, unlabelled utterances only; in percent")
         scores_table(Scores(**scores))
     if not quiet:
-        for line in (*count_lines(run), *outside_lines(run)):
+        for line in count_lines(run):
             note(line)
         note(f"report: {run.path / 'report.html'}")

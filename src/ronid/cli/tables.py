@@ -100,14 +100,6 @@ def count_lines(run: "RunFolder") -> list[str]:
     return []
 
 
-def outside_lines(run: "RunFolder") -> list[str]:
-    """Say how many utterances seem to belong to no intent, in one line; none where hardly any."""
-    from ronid.export.report import outside_line
-
-    line = outside_line(run.outside(), run.facts()["data_report"]["rows_kept"])
-    return [line] if line else []
-
-
 def judgement_table(judgement: "Judgement", findings: "Sequence[Finding]") -> None:
     """Print what can be said of a run without truth: its figures, then a line per finding."""
     values = {

@@ -24,9 +24,6 @@ from ronid.types import UNLABELLED, DataReport, FloatArray, IntArray, Intent, Sc
 MAX_POINTS = 50_000
 """Utterances the map holds; more would make the page slow to load and to pan."""
 
-LEAST_OUTSIDE = 0.05
-"""Share of utterances that must seem to belong to no intent to be worth a line."""
-
 SCRIPTS = ("state.js", "map.js", "pointing.js", "table.js", "charts.js", "page.js")
 
 
@@ -49,7 +46,6 @@ class ReportData:
         created: Date on the page; today when None.
         prior: Whether the shares of the intents were estimated apart from their sizes.
         updates: A heading and lines for every update, newest first.
-        outside: Share of the utterances that seem to belong to no intent.
     """
 
     title: str
@@ -66,7 +62,6 @@ class ReportData:
     created: date | None = None
     prior: bool = True
     updates: Sequence[tuple[str, Sequence[str]]] = ()
-    outside: float = 0.0
 
     def __post_init__(self) -> None:
         sizes = {
@@ -133,7 +128,6 @@ def render_report(report: ReportData) -> str:
 
 def _payload(report: ReportData) -> dict[str, Any]:
     known = sum(intent.known for intent in report.intents)
-    strange = outside_line(report.outside, len(report.texts))
     return {
         "title": report.title,
         "date": (report.created or date.today()).isoformat(),
@@ -148,7 +142,7 @@ def _payload(report: ReportData) -> dict[str, Any]:
         "intents": [_intent(intent) for intent in report.intents],
         "points": _points(report),
         "charts": [asdict(chart) for chart in curves(report.history)],
-        "data": [*_data_lines(report.data_report), *([strange] if strange else [])],
+        "data": _data_lines(report.data_report),
         "updates": [[heading, list(lines)] for heading, lines in report.updates],
         "settings": [[str(key), str(value)] for key, value in report.summary.items()],
     }
@@ -228,21 +222,6 @@ def _data_lines(report: DataReport | None) -> list[str]:
     if report.label_counts:
         lines.append(f"{report.labelled:,} labelled, with {len(report.label_counts):,} intents")
     return lines + list(report.messages)
-
-
-def outside_line(share: float, rows: int) -> str:
-    """Say how many utterances seem to belong to no intent; "" where it may be none.
-
-    Args:
-        share: Estimated share of the utterances.
-        rows: How many there are.
-    """
-    if share < LEAST_OUTSIDE:
-        return ""
-    return (
-        f"about {round(share * rows):,} utterances ({share:.0%}) seem to belong to no intent: they "
-        "are farther from any other than labelled utterances are"
-    )
 
 
 def _json(payload: Mapping[str, Any]) -> str:

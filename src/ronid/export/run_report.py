@@ -39,7 +39,6 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         scores=Scores(**scores) if scores else None,
         data_report=run.data_report(),
         prior=METHODS[config.method].estimates_prior,
-        outside=run.outside(),
         updates=[update_lines(each) for each in reversed(facts.get("updates", ()))],
     )
     return write_report(path or run.path / "report.html", data)
