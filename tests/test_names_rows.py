@@ -1,14 +1,13 @@
 """The stored rows on names say what the documentation claims, and the measure is what it says."""
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmark_module import load_benchmark
 from made_run import SHOP, make_run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,15 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent
 def rows(dataset: str) -> list[dict[str, Any]]:
     lines = (ROOT / "benchmarks/results/names.jsonl").read_text(encoding="utf-8").splitlines()
     return [row for row in map(json.loads, lines) if row["dataset"] == dataset]
-
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("names_benchmark", ROOT / "benchmarks/names.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(("dataset", "least"), [("clinc", 75), ("banking", 70)])
@@ -60,8 +50,8 @@ def test_stored_scores_follow_from_the_stored_ranks(dataset: str) -> None:
 def test_rank_counts_the_labels_that_are_nearer() -> None:
     targets = np.eye(3, dtype=np.float32)
     names = np.array([[0.9, 0.3, 0.1], [0.5, 0.4, 0.6]], np.float32)
-    assert script().rank_of(names, targets, np.array([0, 1])).tolist() == [0, 2]
-    assert script().words("report_lost_card") == "report lost card"
+    assert load_benchmark("names").rank_of(names, targets, np.array([0, 1])).tolist() == [0, 2]
+    assert load_benchmark("names").words("report_lost_card") == "report lost card"
 
 
 def test_measure_takes_the_label_most_utterances_have(
@@ -74,7 +64,7 @@ def test_measure_takes_the_label_most_utterances_have(
     table = run.assignments()
     truth = ["track_order"] * 4 + ["lost_card"] * 3 + ["gift_card"] * 5 + ["pause_plan"] * 3
     pq.write_table(table.append_column("truth", pa.array(truth)), run.path / "assignments.parquet")
-    module = script()
+    module = load_benchmark("names")
     monkeypatch.setattr(module, "embed", letters)
     found = module.measure(run)
     assert [entry["truth"] for entry in found["names"]] == ["lost_card", "gift_card", "pause_plan"]

@@ -1,8 +1,6 @@
 """The out-of-scope benchmark takes out what it says, and its scores tell good from bad."""
 
-import importlib.util
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from benchmark_module import load_benchmark
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Discovery, Split
 
@@ -26,15 +25,7 @@ WAYS = {
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
     """The benchmark as a module."""
-    spec = importlib.util.spec_from_file_location(
-        "out_of_scope", ROOT / "benchmarks" / "out_of_scope.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("out_of_scope")
 
 
 def clouds(rng: np.random.Generator, centres: np.ndarray, each: int) -> np.ndarray:

@@ -1,8 +1,6 @@
 """The stored rows of difficult piles hold what the page says of them."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from statistics import mean
 from types import ModuleType
@@ -10,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from benchmark_module import load_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,14 +28,7 @@ def mean_of(rows: list[dict[str, Any]], measure: str, **cell: Any) -> float:
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
     """The benchmark of chatter as a module."""
-    path = ROOT / "benchmarks" / "chatter.py"
-    spec = importlib.util.spec_from_file_location("chatter_benchmark", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("chatter")
 
 
 def test_clusters_of_chatter_are_those_of_which_most_is(bench: ModuleType) -> None:

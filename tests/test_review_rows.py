@@ -1,6 +1,5 @@
 """The simulated reviewer does what its page says, and its stored rows hold what is claimed."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -9,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from benchmark_module import load_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = ROOT / "benchmarks/results/review.jsonl"
@@ -19,18 +20,9 @@ sys.path.insert(0, str(ROOT / "tests" / "review"))
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
     """The benchmark as a module, beside those it borrows from."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
-        path = ROOT / "benchmarks" / "review.py"
-        spec = importlib.util.spec_from_file_location("review_benchmark", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
+        return load_benchmark("review")
     finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
         sys.modules.pop("update", None)
 
 

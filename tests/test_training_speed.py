@@ -1,8 +1,6 @@
 """The speed benchmark runs at toy size, and both of its loops really train."""
 
-import importlib.util
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark_module import load_benchmark
 from ronid.errors import UsageError
 from ronid.presets import preset
 from ronid.types import Split
@@ -28,15 +27,7 @@ KEYS = {
 @pytest.fixture(scope="module")
 def speed() -> ModuleType:
     """The benchmark as a module."""
-    spec = importlib.util.spec_from_file_location(
-        "training_speed", ROOT / "benchmarks" / "training_speed.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["training_speed"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("training_speed")
 
 
 @pytest.fixture

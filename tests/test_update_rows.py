@@ -1,8 +1,6 @@
 """The stream of the update benchmark is what it says, and its stored rows hold what is claimed."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmark_module import load_benchmark
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Split
 
@@ -24,18 +23,7 @@ BANKING = [row for row in ROWS if row["dataset"] == "banking"]
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
     """The benchmark as a module, beside the one it borrows from."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        path = ROOT / "benchmarks" / "update.py"
-        spec = importlib.util.spec_from_file_location("update_benchmark", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+    return load_benchmark("update")
 
 
 def made_problem(k: int = 20, known: int = 15, each: int = 10) -> BenchmarkProblem:

@@ -20,14 +20,11 @@ from ronid.review.events import (
     Return,
     Split,
     Undo,
-    action_from_json,
-    action_to_json,
     cleaned,
-    event_from_json,
-    event_to_json,
     make_event,
 )
 from ronid.review.state import start
+from ronid.review.wire import action_from_json, action_to_json, event_from_json, event_to_json
 
 
 @given(st.integers(0, 10_000))

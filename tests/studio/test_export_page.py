@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +33,9 @@ from ronid.studio.session import Door
 NAME = "<img src=x onerror=alert(1)> lost / card"
 
 
-@pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    make_run(tmp_path / "run", SHOP, known=1)
-    made = open_hall(tmp_path / "run")
-    yield made
-    made.close()
-
-
 def decide(hall: Hall, *actions: Any, who: str = "Ada") -> None:
     for action in actions:
         hall.room.desk.act(action, who, hall.room.desk.version)
-
-
-@pytest.fixture
-def client(hall: Hall) -> TestClient:
-    door = Door("a" * 24)
-    app: Any = Guard(make_app(hall, door), door, local=True)  # type: ignore[arg-type]
-    made = TestClient(app, base_url="http://localhost:8712")
-    made.post("/enter", data={"name": "Ada", "next": "/"}, follow_redirects=False)
-    return made
 
 
 def unpack(client: TestClient, path: str, folder: Path) -> Path:

@@ -2,24 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the studio's packages are not installed")
-from made_run import SHOP, make_run
 from ronid.review.events import Accept, Rename
-from ronid.studio.hall import Hall, open_hall
+from ronid.studio.hall import Hall
 from ronid.versions import next_version, undo
-
-
-@pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    make_run(tmp_path / "run", SHOP, known=1)
-    made = open_hall(tmp_path / "run")
-    yield made
-    made.close()
 
 
 def make_version(run: Path) -> None:

@@ -1,8 +1,6 @@
 """The Learn page's calls, on a run that cannot train: what is told, refused and guarded."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,36 +8,18 @@ import pytest
 pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
 
-from made_run import SHOP, make_run
 from ronid.learn.standing import FILE, read_standing, telling
 from ronid.review.events import Accept, Lock, Merge, Move, OutOfScope, Reject
 from ronid.studio.app import make_app
 from ronid.studio.guard import Guard
-from ronid.studio.hall import Hall, open_hall
+from ronid.studio.hall import Hall
 from ronid.studio.session import Door
 from ronid.versions import FOLDER
-
-
-@pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    make_run(tmp_path / "run", SHOP, known=1)
-    made = open_hall(tmp_path / "run")
-    yield made
-    made.close()
 
 
 def decide(hall: Hall, *actions: Any, who: str = "Ada") -> None:
     for action in actions:
         hall.room.desk.act(action, who, hall.room.desk.version)
-
-
-@pytest.fixture
-def client(hall: Hall) -> TestClient:
-    door = Door("a" * 24)
-    app: Any = Guard(make_app(hall, door), door, local=True)  # type: ignore[arg-type]
-    made = TestClient(app, base_url="http://localhost:8712")
-    made.post("/enter", data={"name": "Ada", "next": "/"}, follow_redirects=False)
-    return made
 
 
 def test_what_would_be_taught_is_counted(client: TestClient, hall: Hall) -> None:

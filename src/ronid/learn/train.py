@@ -13,10 +13,9 @@ from ronid.config import RoNIDConfig
 from ronid.encode.encoder import Encoder
 from ronid.encode.rows import Rows, VectorRows
 from ronid.learn.lessons import Lessons
-from ronid.methods.ronid import alternate, tempered
+from ronid.methods.ronid import alternate, outcome, tempered
 from ronid.reject import closeness
 from ronid.train.contrast import contrast
-from ronid.train.infer import gather
 from ronid.train.state import Training
 from ronid.types import Discovery, FloatArray, IntArray, Rule, Split
 
@@ -52,15 +51,7 @@ def train_on(split: Split, rows: Rows, start: Tensor, lessons: Lessons, training
     if split.n_intents > 1:
         contrast(training, split, rows, config.contrast)
     state = alternate(training, split, rows, config, first_prototypes(lessons, start))
-    return gather(
-        training,
-        split,
-        rows,
-        state.tensors["prototypes"],
-        prior=state.tensors["prior"],
-        temperature=config.m_step.temperature,
-        rule="cosine",
-    )
+    return outcome(training, split, rows, state, config)
 
 
 def first_prototypes(lessons: Lessons, start: Tensor) -> Callable[[Tensor], Tensor]:

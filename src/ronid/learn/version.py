@@ -19,8 +19,11 @@ from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
 from ronid.review.base import Base, base_id
 from ronid.review.desk import LEARNED
-from ronid.review.events import Event, event_to_json
+from ronid.review.events import (
+    Event,
+)
 from ronid.review.state import ReviewIntent, State
+from ronid.review.wire import event_to_json
 from ronid.run import COLLECTED, RunFolder, read_corpus, stamped, write_corpus
 from ronid.types import Corpus, DataReport, Intent
 from ronid.vectors import write_vectors

@@ -63,6 +63,21 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     split = count_intents(training, split, rows)
     config = tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)
+    return outcome(training, split, rows, state, config)
+
+
+def outcome(
+    training: Training, split: Split, rows: Rows, state: StageState, config: RoNIDConfig
+) -> Discovery:
+    """Return what the EM loop found.
+
+    Args:
+        training: What the stages of this fit share.
+        split: The problem.
+        rows: Its training rows, prepared.
+        state: What `alternate` returned.
+        config: The recipe that it followed.
+    """
     return gather(
         training,
         split,

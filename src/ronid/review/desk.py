@@ -15,12 +15,12 @@ from ronid.review.events import (
     Recorded,
     Redo,
     Undo,
-    event_from_json,
     make_event,
 )
 from ronid.review.state import State, start
 from ronid.review.store import Store, store_for
 from ronid.review.timeline import Entry, Timeline
+from ronid.review.wire import event_from_json
 from ronid.run import open_finished
 from ronid.versions import version_folder
 

@@ -5,8 +5,12 @@ import threading
 from typing import Any
 
 from ronid.errors import MissingExtraError, UsageError
-from ronid.review.events import Event, Recorded, action_from_json, action_to_json
+from ronid.review.events import (
+    Event,
+    Recorded,
+)
 from ronid.review.store import FORMAT, Admit, check_retry
+from ronid.review.wire import action_from_json, action_to_json
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS ronid_runs (

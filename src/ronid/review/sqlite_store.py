@@ -11,10 +11,9 @@ from ronid.errors import UsageError
 from ronid.review.events import (
     Event,
     Recorded,
-    action_from_json,
-    action_to_json,
 )
 from ronid.review.store import FORMAT, Admit, check_retry
+from ronid.review.wire import action_from_json, action_to_json
 
 BUSY_S = 30.0
 """How long one writer waits for another."""

@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ronid.errors import RonidError
-from ronid.review.events import action_from_json
 from ronid.review.problems import Conflict, NotApplicable
+from ronid.review.wire import action_from_json
 from ronid.studio import views
 from ronid.studio.hall import Hall
 
