@@ -2,13 +2,16 @@
 
 from statistics import mean
 
-from table_rows import DATASETS, Row, harness_rows, line, read_rows
+from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread
 
 from ronid.bench.render import to_markdown
 from ronid.bench.table import make_table
+from ronid.bench.variants import VARIANTS
+from ronid.config import DEFAULT_ENCODER
 
 HARNESS = ("main-mpnet", "main-minilm", "fast", "paper", "bert")
 MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
+PAPERS_ABLATIONS = ("-OT", "-Intra", "-Inter")
 
 
 def main_table() -> str:
@@ -26,17 +29,57 @@ def short_table() -> str:
 
 
 def ablation_table() -> str:
-    """What each part of RoNID brings, under both presets."""
-    rows = harness_rows("ablation-paper", "ablation-default", "ablation-size")
+    """The ablations of the paper, under its preset and under ours."""
+    rows = harness_rows("ablation-paper", "ablation-default")
+    rows = [row for row in rows if row["variant"] in ("", *PAPERS_ABLATIONS)]
     measures = ("acc", "known_acc", "novel_acc")
     return to_markdown(make_table(rows, by=("preset", "variant"), measures=measures, beside="none"))
 
 
+def additions_table() -> str:
+    """What is lost without each addition of `default`, on the seeds that have both rows."""
+    lines = [
+        line("without", *(f"{title} ACC | n | lost" for title in DATASETS.values())),
+        line("---", *["---: | ---: | ---:"] * len(DATASETS)),
+    ]
+    full = {
+        cell(row): row for row in harness_rows("ablation-default", "main-mpnet") if full_run(row)
+    }
+    rows = harness_rows("ablation-default", "ablation-size")
+    for variant in (name for name in VARIANTS if name not in PAPERS_ABLATIONS):
+        own = [row for row in rows if row["variant"] == variant]
+        cells = []
+        for dataset in DATASETS:
+            pairs = [(acc(r), acc(full[cell(r)])) for r in own if r["dataset"] == dataset]
+            lost = [whole - part for part, whole in pairs]
+            cells += [
+                spread((part for part, _ in pairs), 2),
+                str(len(pairs) or ""),
+                spread(lost, 2),
+            ]
+        if own:
+            where = f" ({own[0]['encoder']})" if own[0]["encoder"] != DEFAULT_ENCODER else ""
+            lines.append(line(f"`{variant}`{where}", *cells))
+    return "\n".join(lines)
+
+
+def full_run(row: Row) -> bool:
+    return row["variant"] == ""
+
+
+def cell(row: Row) -> tuple[str, str, int]:
+    return row["dataset"], row["encoder"], row["seed"]
+
+
+def acc(row: Row) -> float:
+    return float(row["scores"]["argmax"]["acc"])
+
+
 def known_ratio_table() -> str:
     """Accuracy with fewer known intents, and what was published for them."""
-    rows = harness_rows("known-ratio", "main-minilm")
+    rows = harness_rows("known-ratio")
     measures = ("acc", "known_acc", "novel_acc")
-    return to_markdown(make_table(rows, by=("known_ratio",), measures=measures, beside="all"))
+    return to_markdown(make_table(rows, by=("known_ratio", "method"), measures=measures))
 
 
 def timing_table() -> str:
@@ -137,6 +180,7 @@ def _count_cells(rule: str, rows: list[Row], given: dict[tuple[str, int], Row]) 
 
 TABLES = {
     "ablation": ablation_table,
+    "additions": additions_table,
     "count": count_table,
     "estep": estep_table,
     "known-ratio": known_ratio_table,

@@ -13,12 +13,10 @@ up and is not counted. What ours does once before the first epoch, the frozen la
 
 import argparse
 import json
-import platform
 import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ronid.assign.align import match
 from ronid.assign.kmeans import class_means
+from ronid.bench.cell import versions
 from ronid.config import DEFAULT_ENCODER, MStepConfig, RoNIDConfig, updated
 from ronid.data.benchmarks import BENCHMARKS, benchmark
 from ronid.data.splits import benchmark_cell, benchmark_problem
@@ -51,7 +50,6 @@ from ronid.train.optim import choose_device, device_title
 from ronid.train.state import Training
 from ronid.types import FloatArray, IntArray, Split
 
-PACKAGES = ("numpy", "ronid", "scikit-learn", "torch", "transformers")
 PRODUCTS = re.compile(
     r"aten::(mm|addmm|_addmm_activation|bmm|baddbmm|_scaled_mm)$|scaled_dot_product|mkldnn.*linear"
     r"|flash_attention|efficient_attention"
@@ -313,7 +311,7 @@ def measure(task: Task) -> dict[str, Any]:
         "ratio": round(published.mean_s / ours.mean_s, 3),
         "matmul_s": round(products_s, 4),
         "matmul_share": round(products_s / operations_s, 4),
-        "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
+        "versions": versions(),
     }
 
 

@@ -49,12 +49,55 @@ def test_stored_fast_run_took_at_most_twice_its_embedding(dataset: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dataset", "most"), [("clinc", 40), ("banking", 25), ("stackoverflow", 40)]
+    ("dataset", "encoder", "most"),
+    [
+        ("clinc", "all-MiniLM-L6-v2", 40),
+        ("banking", "all-MiniLM-L6-v2", 25),
+        ("stackoverflow", "all-MiniLM-L6-v2", 40),
+        ("clinc", "all-mpnet-base-v2", 160),
+        ("banking", "all-mpnet-base-v2", 100),
+    ],
 )
-def test_stored_default_run_took_seconds_on_a_gpu(dataset: str, most: float) -> None:
-    seconds = [row["wall_s"] for row in stored("timing") if row["dataset"] == dataset]
+def test_stored_default_run_took_seconds_on_a_gpu(dataset: str, encoder: str, most: float) -> None:
+    own = [row for row in stored("timing") if row["dataset"] == dataset]
+    seconds = [row["wall_s"] for row in own if row["encoder"] == encoder]
     assert seconds
     assert max(seconds) <= most
+
+
+@pytest.mark.parametrize(("device", "least"), [("cpu", 5), ("NVIDIA", 10)])
+def test_stored_epochs_were_so_many_times_faster(device: str, least: float) -> None:
+    ratios = [row["ratio"] for row in stored("training_speed") if device in row["device"]]
+    assert ratios
+    assert min(ratios) >= least
+
+
+@pytest.mark.parametrize(
+    ("dataset", "quarter", "half"),
+    [("clinc", 83.12, 87.28), ("banking", 71.43, 75.23), ("stackoverflow", 83.77, 85.64)],
+)
+def test_stored_runs_beat_what_was_published_for_fewer_known_intents(
+    dataset: str, quarter: float, half: float
+) -> None:
+    for known_ratio, published in ((0.25, quarter), (0.5, half)):
+        own = [row for row in stored("known-ratio") if row["known_ratio"] == known_ratio]
+        found = {r["seed"]: r["scores"]["argmax"]["acc"] for r in own if r["dataset"] == dataset}
+        assert sorted(found) == list(range(5))
+        assert mean(found.values()) > published
+
+
+def test_pictures_in_the_documentation_are_those_of_the_stored_rows(tmp_path: Path) -> None:
+    from ronid.bench.figures import draw_all
+    from ronid.bench.rows import read_all
+
+    pytest.importorskip("matplotlib")
+    names = ("ablation-default", "ablation-paper", "figures", "known-ratio", "main-minilm")
+    drawn = draw_all(
+        read_all([ROOT / f"benchmarks/results/{name}.jsonl" for name in names]), tmp_path
+    )
+    assert len(drawn.files) == 4
+    for file in drawn.files:
+        assert file.read_bytes() == (ROOT / "docs/images" / file.name).read_bytes(), file.name
 
 
 @pytest.mark.parametrize("name", ["main-mpnet", "main-minilm", "fast", "timing"])
@@ -86,7 +129,9 @@ PAPER = {
 def test_default_is_above_the_row_of_the_paper_in_all_three_measures(
     dataset: str, name: str
 ) -> None:
-    rows = [row["scores"]["argmax"] for row in stored(name) if row["dataset"] == dataset]
+    own = [row for row in stored(name) if row["dataset"] == dataset]
+    assert sorted(row["seed"] for row in own) == list(range(10))
+    rows = [row["scores"]["argmax"] for row in own]
     for measure, printed in zip(("nmi", "ari", "acc"), PAPER[dataset], strict=True):
         assert mean(row[measure] for row in rows) > printed, measure
 

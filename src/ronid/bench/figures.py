@@ -50,23 +50,19 @@ def draw_all(rows: Iterable[Row], folder: Path) -> Drawn:
     """Draw every picture that the rows allow.
 
     Args:
-        rows: Stored rows; the last one of every cell counts.
+        rows: Stored rows; of every cell the last counts that has what the picture shows.
         folder: Where the SVG files go; made where missing.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     _need_matplotlib()
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in latest(rows):
-        if "scores" in row:
-            named = dict(zip(COORDINATES, coordinates(row), strict=True))
-            groups.setdefault(tuple(named[name] for name in _SETTING), []).append(row)
     folder.mkdir(parents=True, exist_ok=True)
+    rows = list(rows)
     files, missing = [], []
-    for kind, draw in _KINDS.items():
+    for kind, (draw, shown) in _KINDS.items():
         drawn = []
-        for setting, own in groups.items():
+        for setting, own in _by_setting(row for row in rows if shown in row).items():
             # Settings never share a picture; those that are as usual are left out of its name.
             method, preset, encoder, labelled, k_rule, scored_on, *pile = setting
             changes = Pile(*pile).changes
@@ -79,6 +75,15 @@ def draw_all(rows: Iterable[Row], folder: Path) -> Drawn:
         if not drawn:
             missing.append(f"{kind}: {_NEEDS[kind]}")
     return Drawn(tuple(files), tuple(missing))
+
+
+def _by_setting(rows: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the last row of every cell, in groups that a picture may show together."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in latest(rows):
+        named = dict(zip(COORDINATES, coordinates(row), strict=True))
+        groups.setdefault(tuple(named[name] for name in _SETTING), []).append(row)
+    return groups
 
 
 def draw_pseudo_labels(rows: Sequence[Row], path: Path, title: str) -> list[Path]:
@@ -200,10 +205,11 @@ def draw_known_ratios(rows: Sequence[Row], path: Path, title: str) -> list[Path]
 
 
 _KINDS = {
-    "pseudo-labels": draw_pseudo_labels,
-    "map": draw_maps,
-    "known-ratio": draw_known_ratios,
+    "pseudo-labels": (draw_pseudo_labels, "history"),
+    "map": (draw_maps, "map"),
+    "known-ratio": (draw_known_ratios, "scores"),
 }
+"""Kinds of picture: who draws it, and what a row must have to be in it."""
 _NEEDS = {
     "pseudo-labels": 'needs rows of variants "" and "-OT" with history; '
     "run: ronid bench run benchmarks/configs/ablation-default.toml",
