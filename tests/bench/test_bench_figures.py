@@ -49,6 +49,15 @@ def texts(path: Path) -> str:
     return " ".join(ET.fromstring(path.read_text(encoding="utf-8")).itertext())
 
 
+def test_rows_that_lack_what_a_picture_shows_hide_none_that_have_it(tmp_path: Path) -> None:
+    bare = [{k: v for k, v in row.items() if k not in ("history", "map")} for row in rows()]
+    drawn = draw_all([*rows(), *bare], tmp_path / "more")
+    alone = draw_all(rows(), tmp_path / "alone")
+    assert [path.name for path in drawn.files] == [path.name for path in alone.files]
+    for more, one in zip(drawn.files, alone.files, strict=True):
+        assert more.read_bytes() == one.read_bytes()
+
+
 def test_pictures_are_drawn_and_the_same_every_time(tmp_path: Path) -> None:
     first, again = draw_all(rows(), tmp_path / "a"), draw_all(rows(), tmp_path / "b")
     names = [path.name for path in first.files]
