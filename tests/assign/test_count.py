@@ -13,6 +13,7 @@ from ronid.assign.count import (
     count_beside_known,
     count_by_size,
     count_by_tree,
+    count_leftover,
     pair_recovery,
     rises,
 )
@@ -82,6 +83,54 @@ def test_labels_draw_the_number_to_their_grain() -> None:
     few = count_by_tree(rows, coarse, 3, generator=seeded())
     many = count_by_tree(rows, fine, 6, generator=seeded())
     assert few.k < many.k == 6
+
+
+def with_leftover(k: int, left: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Clear clusters, and behind them rows that lie between some three of them."""
+    rows, owner = clusters([40] * k, spread=0.05, seed=seed)
+    centres = torch.stack([rows[owner == i].mean(0) for i in range(k)])
+    between = torch.stack([torch.randperm(k, generator=seeded(seed + i))[:3] for i in range(left)])
+    rest = centres[between].sum(1) + 0.05 * torch.randn(left, 32, generator=seeded(seed))
+    return normalize(torch.cat([rows, rest]), dim=1), torch.cat([owner, torch.full((left,), k)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_lies_between_all_intents_is_seen_and_not_counted(seed: int) -> None:
+    rows, owner = with_leftover(12, 120, seed)
+    assert count_leftover(rows, owner.numpy()) == 1
+    alone = count_leftover(rows[:480], owner[:480].numpy())
+    assert alone == 0
+
+
+def test_the_estimate_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, owner = clusters([40] * 12, spread=0.05)
+    targets = some_labels(owner, 6)
+    clear = count_by_tree(rows, targets, 6, generator=seeded())
+    monkeypatch.setattr(count, "count_leftover", lambda *_: 2)
+    found = count_by_tree(rows, targets, 6, generator=seeded())
+    assert (found.k, found.leftover, clear.leftover) == (clear.k - 2, 2, 0)
+    assert found.low <= found.k <= found.high
+    monkeypatch.setattr(count, "count_leftover", lambda *_: 11)
+    assert count_by_tree(rows, targets, 6, generator=seeded()).k == 6  # so many are known
+
+
+@settings(deadline=None)
+@given(n=st.integers(4, 40), k=st.integers(1, 4), seed=SEEDS, block=st.integers(1, 50))
+def test_leftover_clusters_are_those_nearer_to_another_centre(
+    n: int, k: int, seed: int, block: int
+) -> None:
+    generator = seeded(seed)
+    rows = normalize(torch.randn(n, 5, generator=generator), dim=1)
+    labels = torch.cat([torch.arange(k), torch.randint(0, k, (n - k,), generator=generator)])
+    expected = 0
+    for c in range(k):
+        margins = []
+        for row in rows[labels == c].double():
+            near = [row @ normalize(rows[labels == j].double().mean(0), dim=0) for j in range(k)]
+            others = [float(v) for j, v in enumerate(near) if j != c]
+            margins.append(float(near[c]) - max(others, default=0.0))
+        expected += k > 1 and sum(margins) < 0
+    assert count_leftover(rows, labels.numpy(), block_rows=block) == expected
 
 
 @settings(deadline=None, max_examples=30)

@@ -3,15 +3,17 @@
 Ward's tree over the rows joins clusters at a growing cost. Joins inside intents are cheap, joins
 of intents dear; where the cost rises fastest, against the number of clusters that are left and
 both on a logarithmic scale, there the intents are whole and apart. Labelled rows tell a second
-time: the number of clusters at which pairs of them are together or apart as their labels say.
+time: the number of clusters at which pairs of them are together or apart as their labels say. A
+cluster of what is left over, utterances that lie between all intents, is not counted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from ronid.assign.align import match
 from ronid.assign.kmeans import class_means, kmeans
@@ -26,6 +28,9 @@ DRAWS = 4
 
 WINDOWS = (0.05, 0.1, 0.2, 0.3)
 """Widths of the stretches, as shares of the number of clusters, over which a rise is measured."""
+
+BLOCK_ROWS = 65_536
+"""Rows compared with all centres at a time."""
 
 NEARLY = 0.9
 """Numbers whose rise is so near to the steepest are held possible."""
@@ -42,6 +47,7 @@ class IntentCount:
         numbers: (c,) numbers of clusters that were looked at.
         rise: (c,) how fast the cost of joining rises there.
         recovery: (c,) F1 of pairs of labelled rows in the clusters there; None without labels.
+        leftover: Clusters that were seen and not counted, because they hold what is left over.
     """
 
     k: int
@@ -50,6 +56,7 @@ class IntentCount:
     numbers: IntArray
     rise: NDArray[np.float64]
     recovery: NDArray[np.float64] | None = None
+    leftover: int = 0
 
 
 def count_by_tree(
@@ -76,11 +83,13 @@ def count_by_tree(
     least = max(1, n_known)
     if n < 4 or (at_most is not None and at_most <= least):  # noqa: PLR2004 - nothing to see
         return _certain(least if at_most is None else max(least, min(at_most, n)))
+    drawn: list[tuple[WardTree, Grains]] = []
     heights, recoveries = [], []
     given = targets.cpu().numpy()
     for _ in range(draws if n > m else 1):
         groups = grains(embeddings, m, generator=generator)
         tree = ward_tree(groups.centres, groups.weights)
+        drawn.append((tree, groups))
         heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
         recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])
     length = min(map(len, heights))
@@ -95,7 +104,36 @@ def count_by_tree(
     mean = np.mean([r[:length] for r in recoveries], axis=0)
     if n_known and np.isfinite(mean).all():
         recovery = mean[np.minimum(numbers, length) - 1]
-    return _estimate(numbers, rise, recovery)
+    found = _estimate(numbers, rise, recovery)
+    cuts = [tree.cut(min(found.k, len(g.weights)))[g.labels] for tree, g in drawn]
+    seen = float(np.mean([count_leftover(embeddings, labels) for labels in cuts]))
+    leftover = min(round(seen), found.k - least)
+    k = found.k - leftover
+    return replace(found, k=k, low=min(found.low, k), leftover=leftover)
+
+
+def count_leftover(embeddings: Tensor, labels: IntArray, *, block_rows: int = BLOCK_ROWS) -> int:
+    """Count clusters whose rows are, on average, nearer to the centre of another than to their own.
+
+    A tree gathers what joins nothing else cheaply; its centre is then in the middle of all others.
+
+    Args:
+        embeddings: (n, d) unit vectors.
+        labels: (n,) clusters, numbered from 0 without a gap.
+        block_rows: Rows compared with all centres at a time.
+    """
+    k = int(labels.max()) + 1
+    if k == 1:
+        return 0
+    at = torch.from_numpy(labels).to(embeddings.device)
+    centres = normalize(class_means(embeddings, at, k), dim=1)
+    margins = torch.zeros(k, dtype=torch.float64, device=embeddings.device)
+    for rows, own in zip(embeddings.split(block_rows), at.split(block_rows), strict=True):
+        near = rows @ centres.T  # (b, k)
+        mine = near.gather(1, own[:, None])[:, 0]
+        others = near.scatter(1, own[:, None], -torch.inf).amax(1)
+        margins.index_add_(0, own, (mine - others).double())
+    return int((margins < 0).sum())
 
 
 def _certain(k: int) -> IntentCount:

@@ -111,6 +111,8 @@ def _counting(row: Mapping[str, Any]) -> list[Chart]:
     """Return the evidence for the number of intents: its curves over that number."""
     numbers = row.get("numbers", ())
     said = f"{row.get('estimate')} taken, {row.get('low')} to {row.get('high')} possible."
+    if row.get("leftover"):
+        said += f" Not counted: {row['leftover']} of utterances that lie between all intents."
     found = {
         "rise": ("Number of intents: rise of the cost of joining", "Steepest where intents part"),
         "recovery": ("Number of intents: given labels recovered", "Highest where labels fit"),

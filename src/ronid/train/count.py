@@ -90,4 +90,5 @@ def _evidence(found: IntentCount) -> dict[str, Any]:
     }
     if found.recovery is not None:
         curve["recovery"] = [round(float(v), 4) for v in found.recovery[near]]
-    return {"estimate": found.k, "low": found.low, "high": found.high, **curve}
+    bounds = {"estimate": found.k, "low": found.low, "high": found.high}
+    return {**bounds, "leftover": found.leftover, **curve}
