@@ -2,10 +2,10 @@
 
 from statistics import mean
 
-from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread
+from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread, stored_rows
 
 from ronid.bench.render import to_markdown
-from ronid.bench.table import make_table
+from ronid.bench.table import make_table, seeds_text
 from ronid.bench.variants import VARIANTS
 from ronid.config import DEFAULT_ENCODER
 
@@ -150,31 +150,44 @@ def count_table() -> str:
         "| --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
     given = {(row["dataset"], row["seed"]): row for row in read_rows("fast.jsonl")}
-    groups: dict[tuple[int, str], list[Row]] = {}
-    for row in harness_rows("count"):
-        groups.setdefault((list(DATASETS).index(row["dataset"]), row["k_rule"]), []).append(row)
-    for (place, rule), rows in sorted(groups.items()):
-        lines.append(line(list(DATASETS.values())[place], *_count_cells(rule, rows, given)))
+    for dataset, title in DATASETS.items():
+        groups: dict[str, list[Row]] = {}
+        for row in harness_rows("count"):
+            if row["dataset"] == dataset:
+                groups.setdefault(row["k_rule"], []).append(row)
+        for rule, rows in sorted(groups.items()):
+            told = [given[dataset, row["seed"]] for row in rows]
+            ours, theirs = [acc(row) for row in rows], [acc(row) for row in told]
+            found = {row["seed"]: row["k"] for row in rows}
+            cost = [f"{mean(ours):.1f}", f"{mean(theirs):.1f}", f"{mean(ours) - mean(theirs):+.1f}"]
+            lines.append(line(title, *_count_cells(rule, told[0]["k"], found), *cost))
     return "\n".join(lines)
 
 
-def _count_cells(rule: str, rows: list[Row], given: dict[tuple[str, int], Row]) -> list[str]:
-    """Cells of the rows of one dataset and rule."""
-    told = [given[row["dataset"], row["seed"]] for row in rows]
-    true, found = told[0]["k"], [row["k"] for row in rows]
+def filters_table() -> str:
+    """How many intents published filters count."""
+    lines = ["| dataset | intents | rule | seeds | found | error |"]
+    lines.append("| --- | ---: | --- | --- | --- | ---: |")
+    rows = stored_rows("count-filters")
+    for dataset, title in DATASETS.items():
+        own = [row for row in rows if row["dataset"] == dataset]
+        for rule in sorted({row["rule"] for row in own}):
+            found = {row["seed"]: row["found"] for row in own if row["rule"] == rule}
+            lines.append(line(title, *_count_cells(rule, own[0]["intents"], found)))
+    return "\n".join(lines)
+
+
+def _count_cells(rule: str, true: int, found: dict[int, int]) -> list[str]:
+    """Cells of one dataset and rule: truth, rule, seeds, what was found, mean error."""
     name, _, factor = rule.partition("@")
-    title = COUNT_RULES[name].format(start=f"{factor} times as many")
-    error = 100 * mean(abs(k - true) for k in found) / true
-    ours, theirs = ([row["scores"]["argmax"]["acc"] for row in own] for own in (rows, told))
-    accuracies = [f"{mean(values):.1f}" for values in (ours, theirs)]
+    numbers = list(found.values())
+    error = 100 * mean(abs(k - true) for k in numbers) / true
     return [
         str(true),
-        title,
-        f"{min(row['seed'] for row in rows)}-{max(row['seed'] for row in rows)} (n={len(rows)})",
-        f"{mean(found):.0f} ({min(found)} to {max(found)})",
+        COUNT_RULES[name].format(start=f"{factor} times as many"),
+        f"{seeds_text(found)} (n={len(found)})",
+        f"{mean(numbers):.0f} ({min(numbers)} to {max(numbers)})",
         f"{error:.1f}%",
-        *accuracies,
-        f"{mean(ours) - mean(theirs):+.1f}",
     ]
 
 
@@ -182,6 +195,7 @@ TABLES = {
     "ablation": ablation_table,
     "additions": additions_table,
     "count": count_table,
+    "filters": filters_table,
     "estep": estep_table,
     "known-ratio": known_ratio_table,
     "main": main_table,
