@@ -125,30 +125,30 @@ def update_table() -> str:
     return "\n".join(lines)
 
 
+WAYS = {"review": "reviewed", "random": "random", "random_rows": "random, as many spoken of"}
+UNREAD = {"spoken": 0, "read": 0}
+
+
 def review_table() -> str:
     """Accuracy after so many actions and after as many random labels, mean over seeds."""
-    lines = [
-        "| dataset | seeds | actions | ACC: reviewed | random, as many | "
-        "random, as many spoken of | known | novel | spoken of | read |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    titles = [f"{part} {way}" for part in ("test:", "pile:") for way in WAYS.values()]
+    head = ["dataset", "seeds", "actions", *titles, "known", "novel", "spoken of", "read"]
+    lines = [line(*head), line("---", *["---:"] * (len(head) - 1))]
     for dataset, own in by_dataset("review.jsonl"):
         rows = [row for row in own if row["seed"] < FIRST_DEV_SEED]
         counts = sorted({row["actions"] for row in rows})
-        first = [row["start"] for row in rows if row["actions"] == counts[0]]
-        none = [f"{mean(start[key] for start in first):.1f}" for key in ("acc", "known", "novel")]
-        lines.append(
-            line(dataset, str(len(first)), "0", none[0], none[0], none[0], *none[1:], "0", "0")
-        )
-        for actions in counts:
-            part = [row for row in rows if row["actions"] == actions]
-            ways = [
-                over_seeds([row[way] for row in part], "acc")
-                for way in ("review", "random", "random_rows")
+        first = [row for row in rows if row["actions"] == counts[0]]
+        before = [row | dict.fromkeys(WAYS, row["start"]) | UNREAD for row in first]
+        for actions in (0, *counts):
+            part = [row for row in rows if row["actions"] == actions] or before
+            figures = [
+                over_seeds([row[way] for row in part], key)
+                for key in ("acc", "pile")
+                for way in WAYS
             ]
             kinds = [f"{mean(r['review'][key] for r in part):.1f}" for key in ("known", "novel")]
             reading = [f"{mean(row[key] for row in part):,.0f}" for key in ("spoken", "read")]
-            lines.append(line(dataset, str(len(part)), str(actions), *ways, *kinds, *reading))
+            lines.append(line(dataset, str(len(part)), str(actions), *figures, *kinds, *reading))
     return "\n".join(lines)
 
 
