@@ -2,7 +2,7 @@
 
 from statistics import mean
 
-from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread, stored_rows
+from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread
 
 from ronid.bench.render import to_markdown
 from ronid.bench.table import make_table, seeds_text
@@ -42,10 +42,8 @@ def additions_table() -> str:
         line("without", *(f"{title} ACC | n | lost" for title in DATASETS.values())),
         line("---", *["---: | ---: | ---:"] * len(DATASETS)),
     ]
-    full = {
-        cell(row): row for row in harness_rows("ablation-default", "main-mpnet") if full_run(row)
-    }
-    rows = harness_rows("ablation-default", "ablation-size")
+    rows = harness_rows("ablation-default", "ablation-size", "main-mpnet")
+    full = {cell(row): row for row in rows if row["variant"] == ""}
     for variant in (name for name in VARIANTS if name not in PAPERS_ABLATIONS):
         own = [row for row in rows if row["variant"] == variant]
         cells = []
@@ -61,10 +59,6 @@ def additions_table() -> str:
             where = f" ({own[0]['encoder']})" if own[0]["encoder"] != DEFAULT_ENCODER else ""
             lines.append(line(f"`{variant}`{where}", *cells))
     return "\n".join(lines)
-
-
-def full_run(row: Row) -> bool:
-    return row["variant"] == ""
 
 
 def cell(row: Row) -> tuple[str, str, int]:
@@ -150,30 +144,16 @@ def count_table() -> str:
         "| --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
     given = {(row["dataset"], row["seed"]): row for row in read_rows("fast.jsonl")}
+    found_rows = harness_rows("count")
     for dataset, title in DATASETS.items():
-        groups: dict[str, list[Row]] = {}
-        for row in harness_rows("count"):
-            if row["dataset"] == dataset:
-                groups.setdefault(row["k_rule"], []).append(row)
-        for rule, rows in sorted(groups.items()):
+        own = [row for row in found_rows if row["dataset"] == dataset]
+        for rule in sorted({row["k_rule"] for row in own}):
+            rows = [row for row in own if row["k_rule"] == rule]
             told = [given[dataset, row["seed"]] for row in rows]
             ours, theirs = [acc(row) for row in rows], [acc(row) for row in told]
             found = {row["seed"]: row["k"] for row in rows}
             cost = [f"{mean(ours):.1f}", f"{mean(theirs):.1f}", f"{mean(ours) - mean(theirs):+.1f}"]
             lines.append(line(title, *_count_cells(rule, told[0]["k"], found), *cost))
-    return "\n".join(lines)
-
-
-def filters_table() -> str:
-    """How many intents published filters count."""
-    lines = ["| dataset | intents | rule | seeds | found | error |"]
-    lines.append("| --- | ---: | --- | --- | --- | ---: |")
-    rows = stored_rows("count-filters")
-    for dataset, title in DATASETS.items():
-        own = [row for row in rows if row["dataset"] == dataset]
-        for rule in sorted({row["rule"] for row in own}):
-            found = {row["seed"]: row["found"] for row in own if row["rule"] == rule}
-            lines.append(line(title, *_count_cells(rule, own[0]["intents"], found)))
     return "\n".join(lines)
 
 
@@ -195,7 +175,6 @@ TABLES = {
     "ablation": ablation_table,
     "additions": additions_table,
     "count": count_table,
-    "filters": filters_table,
     "estep": estep_table,
     "known-ratio": known_ratio_table,
     "main": main_table,

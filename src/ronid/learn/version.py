@@ -19,9 +19,7 @@ from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
 from ronid.review.base import Base, base_id
 from ronid.review.desk import LEARNED
-from ronid.review.events import (
-    Event,
-)
+from ronid.review.events import Event
 from ronid.review.state import ReviewIntent, State
 from ronid.review.wire import event_to_json
 from ronid.run import COLLECTED, RunFolder, read_corpus, stamped, write_corpus
