@@ -38,11 +38,26 @@ def ablation_table() -> str:
 
 def additions_table() -> str:
     """What is lost without each addition of `default`, on the seeds that have both rows."""
+    return _lost_table("ablation-default", "ablation-size", "main-mpnet")
+
+
+def additions_dev_table() -> str:
+    """The same on development files, where it is decided what stays."""
+    return _lost_table("additions-dev")
+
+
+def additions_quarter_table() -> str:
+    """The same with a quarter of the intents known."""
+    return _lost_table("additions-quarter")
+
+
+def _lost_table(*names: str) -> str:
+    """Accuracy of each variant and what it lost against the whole, on the seeds of both."""
     lines = [
         line("without", *(f"{title} ACC | n | lost" for title in DATASETS.values())),
         line("---", *["---: | ---: | ---:"] * len(DATASETS)),
     ]
-    rows = harness_rows("ablation-default", "ablation-size", "main-mpnet")
+    rows = harness_rows(*names)
     full = {cell(row): row for row in rows if row["variant"] == ""}
     for variant in (name for name in VARIANTS if name not in PAPERS_ABLATIONS):
         own = [row for row in rows if row["variant"] == variant]
@@ -174,6 +189,8 @@ def _count_cells(rule: str, true: int, found: dict[int, int]) -> list[str]:
 TABLES = {
     "ablation": ablation_table,
     "additions": additions_table,
+    "additions-dev": additions_dev_table,
+    "additions-quarter": additions_quarter_table,
     "count": count_table,
     "estep": estep_table,
     "known-ratio": known_ratio_table,

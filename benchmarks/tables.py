@@ -10,11 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import benchmark_tables
+import method_tables
 import pile_tables
 import practice_tables
 from table_rows import ROOT
 
-TABLES = benchmark_tables.TABLES | practice_tables.TABLES | pile_tables.TABLES
+TABLES = (
+    benchmark_tables.TABLES | method_tables.TABLES | practice_tables.TABLES | pile_tables.TABLES
+)
 
 
 def filled(text: str) -> str:

@@ -39,6 +39,8 @@ class Spec:
             the others train the layers of an encoder.
         wants_gpu: Whether its published length takes hours without a GPU.
         estimates_prior: Whether it estimates the share of every intent apart from the labels found.
+        inference: How its published figures were made: by the intent that it gives to an utterance
+            (`argmax`), or by clustering the scored file anew (`refit`).
         note: What a table must say of it.
     """
 
@@ -51,6 +53,7 @@ class Spec:
     takes_embeddings: bool = False
     wants_gpu: bool = True
     estimates_prior: bool = False
+    inference: Literal["argmax", "refit"] = "argmax"
     note: str = ""
 
 
@@ -70,6 +73,7 @@ METHODS: dict[str, Spec] = {
         "unsupervised",
         takes_embeddings=True,
         wants_gpu=False,
+        inference="refit",
     ),
     "sae_kmeans": Spec(
         "SAE-KM",
@@ -91,7 +95,11 @@ METHODS: dict[str, Spec] = {
     ),
     "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
     "deepcluster": Spec(
-        "DeepCluster", "Caron et al., ECCV 2018", "ronid.methods.deepcluster", "unsupervised"
+        "DeepCluster",
+        "Caron et al., ECCV 2018",
+        "ronid.methods.deepcluster",
+        "unsupervised",
+        inference="refit",
     ),
     "kcl": Spec(
         "KCL", "Hsu et al., ICLR 2018", "ronid.methods.kcl", "semi-supervised", needs_labels=True
@@ -101,7 +109,11 @@ METHODS: dict[str, Spec] = {
     ),
     "gcd": Spec("GCD", "Vaze et al., CVPR 2022", "ronid.methods.gcd", "semi-supervised"),
     "deep_aligned": Spec(
-        "DeepAligned", "Zhang et al., AAAI 2021", "ronid.methods.deep_aligned", "semi-supervised"
+        "DeepAligned",
+        "Zhang et al., AAAI 2021",
+        "ronid.methods.deep_aligned",
+        "semi-supervised",
+        inference="refit",
     ),
     "dsscc": Spec(
         "DSSCC",
@@ -111,14 +123,33 @@ METHODS: dict[str, Spec] = {
         note="reconstruction",
     ),
     "dpn": Spec(
-        "DPN", "An et al., AAAI 2023", "ronid.methods.dpn", "semi-supervised", needs_labels=True
+        "DPN",
+        "An et al., AAAI 2023",
+        "ronid.methods.dpn",
+        "semi-supervised",
+        needs_labels=True,
+        inference="refit",
     ),
-    "clnn": Spec("CLNN", "Zhang et al., ACL 2022", "ronid.methods.clnn", "semi-supervised"),
+    "clnn": Spec(
+        "CLNN", "Zhang et al., ACL 2022", "ronid.methods.clnn", "semi-supervised", inference="refit"
+    ),
     "latent_em": Spec(
-        "LatentEM", "Zhou et al., ACL 2023", "ronid.methods.latent_em", "semi-supervised"
+        "LatentEM",
+        "Zhou et al., ACL 2023",
+        "ronid.methods.latent_em",
+        "semi-supervised",
+        inference="refit",
     ),
-    "usnid": Spec("USNID", "Zhang et al., TKDE 2023", "ronid.methods.usnid", "semi-supervised"),
-    "dwgf": Spec("DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised"),
+    "usnid": Spec(
+        "USNID",
+        "Zhang et al., TKDE 2023",
+        "ronid.methods.usnid",
+        "semi-supervised",
+        inference="refit",
+    ),
+    "dwgf": Spec(
+        "DWGF", "Shi et al., EMNLP 2023", "ronid.methods.dwgf", "semi-supervised", inference="refit"
+    ),
     "ronid": Spec(
         "RoNID",
         "Zhang et al., DASFAA 2024",
