@@ -85,6 +85,56 @@ def test_labels_draw_the_number_to_their_grain() -> None:
     assert few.k < many.k == 6
 
 
+def hill(numbers: np.ndarray, top: float, width: float) -> np.ndarray:
+    """A curve of height 1 over numbers on a logarithmic scale."""
+    return np.exp(-0.5 * (np.log(numbers / top) / width) ** 2)
+
+
+def test_a_ragged_top_moves_the_estimate_less_than_its_highest_point() -> None:
+    numbers = np.arange(50, 301)
+    rise = hill(numbers, 150, 0.2)
+    rise[numbers == 135] = 1.02  # one draw was lucky there
+    found = count._estimate(numbers, rise, None, 0)
+    assert abs(found.k - 150) <= 3
+    assert found.low <= 135
+    assert found.high > 150
+
+
+def test_labels_have_as_many_voices_as_there_are_known_intents() -> None:
+    numbers = np.arange(20, 301)
+    rise, recovery = hill(numbers, 100, 0.1), hill(numbers, 121, 0.1)
+    few = count._estimate(numbers, rise, recovery, 1)
+    all_known = count._estimate(numbers, rise, recovery, 100)
+    assert few.k == count._estimate(numbers, rise, None, 0).k == 101
+    assert all_known.k == 110  # the geometric mean of 101 and 121
+    silent = count._estimate(numbers, rise, np.ones(len(numbers)), 100)
+    assert abs(silent.k - 101) <= 5  # a flat curve has nothing to say
+
+
+@given(top=st.integers(10, 200), width=st.floats(0.02, 0.3))
+def test_the_point_of_a_hill_has_three_fifths_of_it_below(top: int, width: float) -> None:
+    numbers = np.arange(2, 600)
+    height = hill(numbers, top, width)
+    mass = height / numbers
+    point = count._point_of(numbers, height)
+    inside = mass[numbers <= point - 0.5].sum() / mass.sum()
+    assert inside <= 0.6 <= mass[numbers <= point + 0.5].sum() / mass.sum() + 1e-9
+
+
+def test_the_point_of_a_spike_is_there_and_of_nothing_in_the_middle() -> None:
+    numbers = np.arange(5, 21)
+    assert round(count._point_of(numbers, (numbers == 12).astype(float))) == 12
+    assert 9 < count._point_of(numbers, np.zeros(len(numbers))) < 14
+
+
+def test_labels_of_another_hill_draw_no_further_than_their_nearest_number() -> None:
+    numbers = np.arange(20, 301)
+    recovery = np.where(numbers >= 200, 1.0, 0.5)
+    found = count._estimate(numbers, hill(numbers, 100, 0.1), recovery, 100)
+    assert found.k == 142  # amid 101 and 200
+    assert found.high == 200
+
+
 def with_leftover(k: int, left: int, seed: int) -> tuple[Tensor, Tensor]:
     """Clear clusters, and behind them rows that lie between some three of them."""
     rows, owner = clusters([40] * k, spread=0.05, seed=seed)

@@ -35,6 +35,16 @@ BLOCK_ROWS = 65_536
 NEARLY = 0.9
 """Numbers whose rise is so near to the steepest are held possible."""
 
+NEARLY_RECOVERED = 0.02
+"""F1 below the best that is still as good: labelled pairs are few."""
+
+BELOW = 0.6
+"""Share of a hill below the estimate: an intent that is missed costs half as much again as one too
+many."""
+
+SAME_HILL = 1.5
+"""A number that differs from the steepest by more than this factor is on another hill."""
+
 
 @dataclass(frozen=True)
 class IntentCount:
@@ -104,7 +114,7 @@ def count_by_tree(
     mean = np.mean([r[:length] for r in recoveries], axis=0)
     if n_known and np.isfinite(mean).all():
         recovery = mean[np.minimum(numbers, length) - 1]
-    found = _estimate(numbers, rise, recovery)
+    found = _estimate(numbers, rise, recovery, n_known)
     cuts = [tree.cut(min(found.k, len(g.weights)))[g.labels] for tree, g in drawn]
     seen = float(np.mean([count_leftover(embeddings, labels) for labels in cuts]))
     leftover = min(round(seen), found.k - least)
@@ -141,21 +151,54 @@ def _certain(k: int) -> IntentCount:
 
 
 def _estimate(
-    numbers: IntArray, rise: NDArray[np.float64], recovery: NDArray[np.float64] | None
+    numbers: IntArray,
+    rise: NDArray[np.float64],
+    recovery: NDArray[np.float64] | None,
+    n_known: int,
 ) -> IntentCount:
-    """Take the middle, on a logarithmic scale, of the steepest rise and of the best recovery."""
+    """Weigh where the cost rises against what the labels say, on a logarithmic scale.
+
+    Both curves have a hill with a ragged top: a point amid the hill moves less from draw to draw
+    than its highest one. The tree has seen all intents, labels only those that are known: that
+    many voices each of them has.
+    """
     steepest = int(numbers[rise.argmax()])
-    nearly = numbers[rise >= NEARLY * rise.max()]
-    nearly = nearly[np.abs(np.log(nearly / steepest)) < np.log(1.5)]  # not another hill
-    bounds = [int(nearly.min()), int(nearly.max())]
-    k = steepest
+    near = np.abs(np.log(numbers / steepest)) < np.log(SAME_HILL)
+    risen = _point_of(numbers, np.where(near, rise - NEARLY * rise.max(), 0))
+    nearly = numbers[near & (rise >= NEARLY * rise.max())]
+    possible, k = [int(nearly.min()), int(nearly.max())], round(risen)
     if recovery is not None:
-        # Few known intents allow many numbers; then the nearest of those speaks.
-        allowed = numbers[recovery >= recovery.max() - 1e-3]
-        best = int(np.clip(steepest, allowed.min(), allowed.max()))
-        k = round(float(np.sqrt(steepest * best)))
-        bounds.append(best)
-    return IntentCount(k, min(bounds), max(bounds), numbers, rise, recovery)
+        best = _best_recovered(numbers, recovery, near, steepest)
+        voices = n_known / (n_known + risen)
+        k = round(risen ** (1 - voices) * best**voices)
+        possible += [k, round(best)]
+    return IntentCount(k, min(possible), max(possible), numbers, rise, recovery)
+
+
+def _best_recovered(
+    numbers: IntArray, recovery: NDArray[np.float64], near: NDArray[np.bool_], steepest: int
+) -> float:
+    """Return the number that labels speak for, as near to the steepest rise as they allow."""
+    above = recovery - recovery.max() + NEARLY_RECOVERED
+    if (above[near] > 0).any():
+        return _point_of(numbers, np.where(near, above, 0))
+    allowed = numbers[above > 0]
+    return float(np.clip(steepest, allowed.min(), allowed.max()))
+
+
+def _point_of(numbers: IntArray, height: NDArray[np.float64]) -> float:
+    """Return the number up to which `BELOW` of a hill lies, on a logarithmic scale.
+
+    Args:
+        numbers: (c,) where the curve was looked at.
+        height: (c,) how far it is above the foot of the hill; what is not above 0 is not of it.
+    """
+    weights = np.maximum(height, 0) / numbers  # large numbers stand closer on that scale
+    if not weights.any():  # a flat curve
+        weights = 1 / numbers
+    below = np.concatenate([[0.0], np.cumsum(weights)]) / weights.sum()
+    edges = np.concatenate([[numbers[0] - 0.5], numbers + 0.5])  # every number is a step as wide
+    return float(np.interp(BELOW, below, edges))
 
 
 def _logs(heights: NDArray[np.float64]) -> NDArray[np.float64]:

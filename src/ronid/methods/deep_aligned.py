@@ -26,6 +26,7 @@ from ronid.assign.silhouette import silhouette
 from ronid.config import EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
@@ -115,7 +116,7 @@ def discover(training: Training, split: Split, rows: Rows, config: DiscoverConfi
             generator=generator_of(points.device, training.seed, "silhouette"),
             most=config.silhouette_rows,
         )
-        return row
+        return row | label_accuracy(state.tensors["labels"], split)
 
     def before_epoch(_: int) -> Mapping[str, float]:
         if "labels" not in state.tensors:

@@ -26,6 +26,7 @@ from ronid.assign.whiten import whitened
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
 from ronid.train.batches import steps_per_epoch, uniform_batches
+from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
@@ -100,7 +101,7 @@ def discover(training: Training, split: Split, rows: Rows, config: DiscoverConfi
         # From the generators that the loop seeds for this epoch.
         nn.init.normal_(head.weight, std=HEAD_DEVIATION)
         nn.init.zeros_(head.bias)
-        return recluster(
+        row = recluster(
             training,
             state,
             points,
@@ -110,6 +111,7 @@ def discover(training: Training, split: Split, rows: Rows, config: DiscoverConfi
             n_init=1,
             max_iterations=config.iterations,
         )
+        return row | label_accuracy(state.tensors["labels"], split)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         labels = state.tensors["labels"].cpu().numpy()

@@ -39,6 +39,7 @@ from ronid.encode.rows import Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.student_t import self_training_loss, sharpened
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.diagnose import label_accuracy
 from ronid.train.dropout_contrast import DropoutContrastConfig, dropout_contrast
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather
@@ -157,7 +158,7 @@ def learn_jointly(
     def assign(_: int) -> Mapping[str, float]:
         labels, shares = centres.assign_all(encoder.embed_all(rows))
         state.put("shares", shares)
-        return state.put_labels(labels)
+        return state.put_labels(labels) | label_accuracy(labels, split)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         labelled = cycled_batches(split.labelled, known, rng)

@@ -34,6 +34,7 @@ from ronid.encode.rows import Pick, Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.known import known_cross_entropy
 from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier, projection
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
@@ -123,7 +124,8 @@ def alternate(training: Training, split: Split, rows: Rows, config: EMConfig) ->
         row = recluster(training, state, points, split.n_intents, epoch, n_init=config.restarts)
         labels = donated_labels(points, targets, state.tensors["labels"], config.lent_labels)
         state.put("targets", labels)
-        return row | {"lent": int(((labels >= 0) & (targets < 0)).sum())}
+        row |= {"lent": int(((labels >= 0) & (targets < 0)).sum())}
+        return row | label_accuracy(state.tensors["labels"], split)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         return ((pick,) for pick in shuffled_batches(len(rows), config.batch, rng))

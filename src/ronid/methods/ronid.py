@@ -29,10 +29,11 @@ from ronid.losses.prototype import (
     update_prototypes,
 )
 from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
-from ronid.metrics import normalised_entropy, score
+from ronid.metrics import normalised_entropy
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.contrast import contrast
 from ronid.train.count import count_intents
+from ronid.train.diagnose import label_accuracy
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain_layers
@@ -235,7 +236,7 @@ def m_step(
 
 
 def _diagnose(assignment: Assignment, previous: Tensor | None, split: Split) -> dict[str, Any]:
-    """Describe an E-step; accuracy only where the user gave the truth, and for show alone."""
+    """Describe an E-step."""
     row: dict[str, Any] = {
         "sinkhorn_iterations": assignment.iterations,
         "sinkhorn_residual": assignment.residual,
@@ -243,10 +244,4 @@ def _diagnose(assignment: Assignment, previous: Tensor | None, split: Split) -> 
     }
     if previous is not None:
         row["changed"] = float((assignment.labels != previous.cpu().numpy()).mean())
-    if split.truth is not None:
-        free = split.unlabelled
-        scores = score(split.truth[free], assignment.labels[free], len(split.known))
-        row["accuracy"] = scores.acc
-        row["known_accuracy"] = scores.known_acc
-        row["novel_accuracy"] = scores.novel_acc
-    return row
+    return row | label_accuracy(assignment.labels, split)

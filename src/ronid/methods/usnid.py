@@ -39,6 +39,7 @@ from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainCon
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
@@ -157,7 +158,7 @@ def cluster(training: Training, split: Split, rows: Rows, config: Config) -> Sta
             features, split, generator=generator, n_init=config.restarts, init=init
         )
         state.put("centroids", found.centroids)
-        return state.put_labels(found.labels)
+        return state.put_labels(found.labels) | label_accuracy(found.labels, split)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         for mixed in shuffled_batches(len(rows), config.batch, rng):
