@@ -172,6 +172,21 @@ def count_table() -> str:
     return "\n".join(lines)
 
 
+def filters_table() -> str:
+    """What the filters of published methods count on the features that ours sees."""
+    lines = [
+        "| dataset | intents | rule | seeds | found | error |",
+        "| --- | ---: | --- | --- | --- | ---: |",
+    ]
+    rows = read_rows("count-filters.jsonl")
+    for dataset, title in DATASETS.items():
+        own = [row for row in rows if row["dataset"] == dataset]
+        for rule in sorted({row["rule"] for row in own}):
+            found = {row["seed"]: row["found"] for row in own if row["rule"] == rule}
+            lines.append(line(title, *_count_cells(rule, own[0]["intents"], found)))
+    return "\n".join(lines)
+
+
 def _count_cells(rule: str, true: int, found: dict[int, int]) -> list[str]:
     """Cells of one dataset and rule: truth, rule, seeds, what was found, mean error."""
     name, _, factor = rule.partition("@")
@@ -193,6 +208,7 @@ TABLES = {
     "additions-quarter": additions_quarter_table,
     "count": count_table,
     "estep": estep_table,
+    "filters": filters_table,
     "known-ratio": known_ratio_table,
     "main": main_table,
     "short": short_table,

@@ -132,7 +132,7 @@ def candidate_intents(vectors: FloatArray, old: Beside, seed: int) -> FloatArray
     for _ in range(DRAWS):
         rows = torch.randperm(len(points), generator=generator)[: int(DRAWN * len(points))]
         unknown = torch.full((len(rows),), -1)
-        counts.append(count_by_tree(points[rows], unknown, 0, generator=generator).k)
+        counts.append(count_by_tree(points[rows], unknown, 0, draws=1, generator=generator).k)
     k = int(np.median(counts))
     unknown = torch.full((len(points),), -1)
     found = breathing_kmeans(points, unknown, k, generator=generator, n_init=3, breaths=8)
