@@ -1,4 +1,4 @@
-"""Tables of docs/comparison.md and README.md: every method on the same splits and encoder."""
+"""Tables of docs/comparison.md: every method on the same splits and the same encoder."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,12 +15,29 @@ from ronid.methods import METHODS
 
 OURS = "ronid"
 RULES = ("argmax", "refit")
+COLUMNS = (*RULES, "published", "behind")
 
 
 def methods_table() -> str:
-    """Accuracy by both rules of inference, beside what was published, and how far behind RoNID."""
-    own = compared_rows()
-    return _ranked(own, [name for name in METHODS if any(r["method"] == name for r in own)])
+    """Accuracy by both rules of inference, beside what was published, and how far behind RoNID.
+
+    The figure by the rule of a method's own paper is bold.
+    """
+    titles = (f"{title} {part}" for title in DATASETS.values() for part in COLUMNS)
+    lines = [
+        line("method", "seeds", *titles),
+        line("---", "---", *["---:"] * (len(COLUMNS) * len(DATASETS))),
+    ]
+    rows = compared_rows()
+    for name, spec in METHODS.items():
+        own = [row for row in rows if row["method"] == name]
+        if not own:
+            continue
+        seeds = seeds_text({row["seed"] for row in own})
+        cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset, name)]
+        title = f"{spec.title} ({spec.note})" if spec.note else spec.title
+        lines.append(line(title, seeds, *cells))
+    return "\n".join(lines)
 
 
 def all_measures_table() -> str:
@@ -45,31 +62,11 @@ def minutes() -> str:
     return f"{len(rows)} rows of these tables took {spent / 60:.0f} minutes of one {devices}."
 
 
-def _ranked(rows: Sequence[Row], methods: Sequence[str]) -> str:
-    """One line per method; the figure by the rule that was published is bold."""
-    titles = (f"{title} {part}" for title in DATASETS.values() for part in _COLUMNS)
-    lines = [
-        line("method", "seeds", *titles),
-        line("---", "---", *["---:"] * (len(_COLUMNS) * len(DATASETS))),
-    ]
-    for name in methods:
-        own = [row for row in rows if row["method"] == name]
-        seeds = seeds_text({row["seed"] for row in own})
-        cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset, name)]
-        spec = METHODS[name]
-        title = f"{spec.title} ({spec.note})" if spec.note else spec.title
-        lines.append(line(title, seeds, *cells))
-    return "\n".join(lines)
-
-
-_COLUMNS = ("argmax", "refit", "published", "behind")
-
-
 def _cells(rows: Sequence[Row], own: Sequence[Row], dataset: str, name: str) -> list[str]:
     """Cells of one method and dataset."""
     here = [row for row in own if row["dataset"] == dataset]
     if not here:
-        return [""] * len(_COLUMNS)
+        return [""] * len(COLUMNS)
     figures = {rule: spread((r["scores"][rule]["acc"] for r in here), 2) for rule in RULES}
     figures[METHODS[name].inference] = f"**{figures[METHODS[name].inference]}**"
     printed = [e.scores.get(dataset, {}).get("acc") for e in matching(name, "", 0.75, 0.1)]
