@@ -8,13 +8,12 @@ from table_rows import DATASETS, Row, harness_rows, line, spread
 from ronid.bench.compare import compare
 from ronid.bench.published import matching
 from ronid.bench.render import to_markdown
-from ronid.bench.table import make_table, seeds_text
+from ronid.bench.table import RULES, make_table, seeds_text
 from ronid.config import DEFAULT_ENCODER
 from ronid.errors import RonidWarning
 from ronid.methods import METHODS
 
 OURS = "ronid"
-RULES = ("argmax", "refit")
 COLUMNS = (*RULES, "published", "behind")
 
 
