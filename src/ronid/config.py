@@ -249,8 +249,6 @@ class MStepConfig:
         cross_entropy: False leaves out the labelled cross-entropy.
         token_replacement: Chance of a token to become a random one; the paper names no noise but
             dropout.
-        average: Decay per step of a moving average of the weights, which is what is kept in the
-            end; 0 keeps the last weights.
     """
 
     epochs: int = 100
@@ -268,7 +266,6 @@ class MStepConfig:
     inter: bool = True
     cross_entropy: bool = True
     token_replacement: float = 0.0
-    average: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ PRESETS: dict[str, RoNIDConfig] = {
             labelled_batch=128,
             certainty=0.99,
             token_replacement=0.1,
-            average=0.99,
         ),
     ),
     # For laptops: the encoder stays as it is and every utterance is embedded once; a small

@@ -13,7 +13,7 @@ ALL_LAYERS = -1
 
 _SHARES = frozenset(
     (
-        "adapter_dropout", "alpha", "average", "certainty", "cross_entropy_share",
+        "adapter_dropout", "alpha", "certainty", "cross_entropy_share",
         "encoder_momentum", "head_dropout", "mask_probability", "neighbour_share", "prior_floor",
         "prior_momentum", "prototype_momentum", "supervised_share", "token_erasure",
         "token_replacement", "warmup_share",

@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 SETTINGS: dict[str, Any] = {
     "pretrain": {"epochs": 1, "lr": 1e-3},
     "contrast": {"epochs": 1, "few_labels_epochs": 0, "batch": 64, "lr": 1e-3},
-    "m_step": {"epochs": 2, "batch": 64, "lr": 1e-3, "average": 0.5},
+    "m_step": {"epochs": 2, "batch": 64, "lr": 1e-3},
 }
 
 

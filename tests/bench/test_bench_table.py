@@ -63,7 +63,7 @@ def test_what_differs_never_shares_a_line_whatever_is_shown(change: dict[str, ob
 
 
 def test_variants_stand_together_in_their_usual_order() -> None:
-    names = ["-Own", "-Average", "-Inter", "-MLM", "-Contrast", "", "-Alone", "-OT"]
+    names = ["-Own", "-Certainty", "-Inter", "-MLM", "-Contrast", "", "-Alone", "-OT"]
     rows = [
         made_row(90, seed, variant=name, encoder=encoder)
         for seed, name in enumerate(names)
@@ -71,7 +71,7 @@ def test_variants_stand_together_in_their_usual_order() -> None:
     ]
     lines = make_table(rows, beside="none").lines
     assert [line.lead["encoder"] for line in lines] == ["big"] * 8 + ["all-MiniLM-L6-v2"] * 8
-    expected = ["", "-OT", "-Inter", "-Contrast", "-MLM", "-Average", "-Own", "-Alone"]
+    expected = ["", "-OT", "-Inter", "-Contrast", "-MLM", "-Certainty", "-Own", "-Alone"]
     assert [line.lead["variant"] for line in lines] == expected * 2
 
 

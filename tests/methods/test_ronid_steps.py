@@ -265,11 +265,10 @@ class TestAlternate:
         split, rows = problem([0, 1, *([-1] * 48)], 5, 2), training.encoder.prepare(points.numpy())
         return alternate(training, split, rows, config), training
 
-    @pytest.mark.parametrize("average", [0.0, 0.5])
     @pytest.mark.parametrize("iterations", [0, 3])
     @pytest.mark.parametrize(("sizes", "equal"), [([10] * 5, True), ([4, 30, 8, 2, 6], False)])
     def test_shrunk_prior_is_that_of_the_start(
-        self, sizes: list[int], equal: bool, iterations: int, average: float
+        self, sizes: list[int], equal: bool, iterations: int
     ) -> None:
         owners = torch.arange(5).repeat_interleave(torch.tensor(sizes))
         points = blobs(self.centres, 30)
@@ -278,7 +277,7 @@ class TestAlternate:
         config = RoNIDConfig(
             start=StartConfig("breathing", 3, settle_iterations=iterations),
             e_step=EStepConfig(prior="shrunk"),
-            m_step=MStepConfig(epochs=2, lr=0.0, average=average),
+            m_step=MStepConfig(epochs=2, lr=0.0),
         )
         state, training = self.run(points, config)
         entropies = [row["prior_entropy"] for row in training.history]

@@ -232,36 +232,6 @@ def test_seeding_leaves_the_global_generator_alone() -> None:
         assert (torch.rand(1).item(), rng.random()) != inside
 
 
-class TestAverage:
-    def drift(self, training: Training, epochs: int, average: float) -> tuple[Tensor, Tensor]:
-        """Let a weight grow by its learning rate; return the last one and the one that is kept."""
-        seen: list[Tensor] = []
-
-        def step(picks: Picks) -> Mapping[str, Tensor]:
-            seen.append(weight_of(training).detach().clone())
-            return {"loss": -weight_of(training).sum()}
-
-        stage = Stage("em", ROWS, epochs, 3, 0.1, average=average)
-        run_epochs(training, stage, StageState(training.encoder), lambda _: single_rows(3), step)
-        return torch.stack(seen), weight_of(training).detach()
-
-    def test_the_average_takes_the_place_of_the_weights(self, training: Training) -> None:
-        seen, kept = self.drift(training, epochs=20, average=0.5)
-        last = seen[-1] + (seen[-1] - seen[-2])  # about where the last step led
-        expected = sum(0.5 ** (i + 1) * w for i, w in enumerate([last, *seen.flip(0)[:-1]]))
-        torch.testing.assert_close(kept, expected, atol=2e-3, rtol=0)
-
-    def test_few_steps_leave_the_first_weights_all_the_same(self, training: Training) -> None:
-        seen, kept = self.drift(training, epochs=4, average=0.999)
-        assert ((kept - seen[0]) / (seen[-1] - seen[0]) > 0.5).all()
-
-    def test_a_stage_of_no_epochs_has_nothing_to_average(self, training: Training) -> None:
-        before = weight_of(training).detach().clone()
-        stage = Stage("em", ROWS, 0, 3, 0.1, average=0.9)
-        run_epochs(training, stage, StageState(training.encoder), lambda _: iter(()), lambda _: {})
-        assert weight_of(training).equal(before)
-
-
 def test_a_stage_trains_at_the_rate_that_suits_the_encoders_size(
     training: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,5 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-Prior": {"e_step": {"prior": "uniform"}},
     "-Marginals": {"e_step": {"prior": "uniform", "slack": 1.0}},
     "-Certainty": {"m_step": {"certainty": 0.0}},
-    "-Average": {"m_step": {"average": 0.0}},
     "-Size": {"optimiser": {"lr_for_size": 0}},
 }

@@ -151,7 +151,6 @@ def alternate(
         steps=steps_per_epoch(len(rows), learn.batch),
         lr=learn.lr,
         stopper=SettledLabels(learn.stop_change, learn.stop_patience),
-        average=learn.average,
     )
 
     targets = torch.from_numpy(split.targets).to(encoder.device)
@@ -189,9 +188,6 @@ def alternate(
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
     if not learn.epochs:  # then the first prototypes are the answer
         before_epoch(0)
-    elif learn.average:  # the prototypes followed other weights than those that are kept
-        iterations = max(1, config.start.settle_iterations)
-        settle(encoder.embed_all(rows), state, split, config.e_step, iterations)
     return state
 
 

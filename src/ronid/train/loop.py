@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError, UsageError
@@ -31,8 +30,6 @@ class Stage:
         steps: Steps per epoch.
         lr: Peak learning rate.
         stopper: Ends the stage early.
-        average: Decay per step of a moving average of the weights, which takes their place when
-            the stage is over; 0 for none.
         fresh_heads: Heads that `before_epoch` draws anew; the optimiser then forgets what it knew
             of their gradients.
         schedule_epochs: Epochs that the schedule of the learning rate is made for where they are
@@ -46,7 +43,6 @@ class Stage:
     steps: int
     lr: float
     stopper: Stopper = AllEpochs()
-    average: float = 0.0
     fresh_heads: tuple[str, ...] = ()
     schedule_epochs: int = 0
     head_rate: float = 1.0
@@ -90,16 +86,8 @@ def run_epochs(
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)
     done = bool(state.scalars.get("stopped", False))
-    steps = stage.epochs * stage.steps
-    average = _Average(state, stage.average, steps) if stage.average and steps else None
-    stepper = Stepper(
-        step,
-        optimiser,
-        training.optimiser.clip_norm,
-        stage.rows,
-        state.encoder.device,
-        after=average.step if average else None,
-    )
+    clip_norm, device = training.optimiser.clip_norm, state.encoder.device
+    stepper = Stepper(step, optimiser, clip_norm, stage.rows, device)
     with own_stream(state.encoder.device):
         for epoch in range(first, stage.epochs):
             if done:
@@ -118,41 +106,7 @@ def run_epochs(
             if training.checkpoint is not None and training.checkpoint.due:
                 training.keep(stage.name, epoch + 1, state, optimiser)
     stage.stopper.finish(state)
-    if average is not None:
-        average.finish()
     training.progress.end()
-
-
-class _Average:
-    """A moving average of the weights of a stage, kept in its state.
-
-    Args:
-        state: Whose weights.
-        decay: Share of the old average that a step keeps.
-        steps: Steps of the stage; over few of them less is kept, or the average would hardly leave
-            the weights that the stage began with.
-    """
-
-    def __init__(self, state: StageState, decay: float, steps: int) -> None:
-        weights = {n: w for n, w in state.weights().items() if isinstance(w, nn.Parameter)}
-        self.weights: list[Tensor] = list(weights.values())
-        self.decay = min(decay, max(0.0, 1 - 5 / steps))
-        self.means: list[Tensor] = []
-        for name, weight in weights.items():
-            key = f"average/{name}"
-            if key not in state.tensors:  # else a checkpoint brought it
-                state.put(key, weight)
-            self.means.append(state.tensors[key])
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Follow the weights."""
-        torch._foreach_lerp_(self.means, self.weights, 1 - self.decay)
-
-    @torch.no_grad()
-    def finish(self) -> None:
-        """Put the average in the place of the weights."""
-        torch._foreach_copy_(self.weights, self.means)
 
 
 def _run_steps(

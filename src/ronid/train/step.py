@@ -31,22 +31,18 @@ class Stepper:
         clip_norm: Longest gradient.
         rows: Rows that batches are picked from.
         device: Where training happens.
-        after: Runs after every step, as part of it.
     """
 
-    def __init__(  # noqa: PLR0913 - all of them are used at every step
+    def __init__(
         self,
         step: Step,
         optimiser: torch.optim.Optimizer,
         clip_norm: float,
         rows: Rows,
         device: torch.device,
-        *,
-        after: Callable[[], None] | None = None,
     ) -> None:
         self.optimiser = optimiser
         self._step = step
-        self._after = after
         self._clip_norm = clip_norm
         self._rows = rows
         self._device = device
@@ -94,8 +90,6 @@ class Stepper:
         losses["loss"].backward()
         torch.nn.utils.clip_grad_norm_(self._weights, self._clip_norm)
         self.optimiser.step()
-        if self._after is not None:
-            self._after()
         for name, loss in losses.items():
             if name not in self._sums:
                 zeros = torch.zeros(2, device=self._device)
