@@ -28,14 +28,23 @@ def methods_table() -> str:
         line("---", "---", *["---:"] * (len(COLUMNS) * len(DATASETS))),
     ]
     rows = compared_rows()
-    for name, spec in METHODS.items():
-        own = [row for row in rows if row["method"] == name]
-        if not own:
-            continue
-        seeds = seeds_text({row["seed"] for row in own})
+    for name, own in _by_method(rows).items():
         cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset, name)]
-        title = f"{spec.title} ({spec.note})" if spec.note else spec.title
-        lines.append(line(title, seeds, *cells))
+        lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
+    return "\n".join(lines)
+
+
+def short_table() -> str:
+    """Accuracy by the rule of a method's own paper, and what was published."""
+    titles = (cell for title in DATASETS.values() for cell in (title, "published"))
+    lines = [line("method", "seeds", *titles), line("---", "---", *["---:"] * 2 * len(DATASETS))]
+    for name, own in _by_method(compared_rows()).items():
+        cells = []
+        for dataset in DATASETS:
+            here = [row for row in own if row["dataset"] == dataset]
+            found = _figures(here)[METHODS[name].inference] if here else ""
+            cells += [found, _published(name, dataset)]
+        lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
     return "\n".join(lines)
 
 
@@ -66,12 +75,33 @@ def _cells(rows: Sequence[Row], own: Sequence[Row], dataset: str, name: str) -> 
     here = [row for row in own if row["dataset"] == dataset]
     if not here:
         return [""] * len(COLUMNS)
-    figures = {rule: spread((r["scores"][rule]["acc"] for r in here), 2) for rule in RULES}
+    figures = _figures(here)
     figures[METHODS[name].inference] = f"**{figures[METHODS[name].inference]}**"
-    printed = [e.scores.get(dataset, {}).get("acc") for e in matching(name, "", 0.75, 0.1)]
-    published = f"{printed[0]:.2f}" if printed and printed[0] is not None else ""
     ours = [row for row in rows if row["method"] == OURS and row["dataset"] == dataset]
-    return [*figures.values(), published, "" if name == OURS else _behind(ours, here)]
+    behind = "" if name == OURS else _behind(ours, here)
+    return [*figures.values(), _published(name, dataset), behind]
+
+
+def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows of every method that has any, in the order of the paper's table."""
+    found = {name: [row for row in rows if row["method"] == name] for name in METHODS}
+    return {name: own for name, own in found.items() if own}
+
+
+def _title(name: str) -> str:
+    spec = METHODS[name]
+    return f"{spec.title} ({spec.note})" if spec.note else spec.title
+
+
+def _figures(rows: Sequence[Row]) -> dict[str, str]:
+    """Mean and deviation of the accuracy by each rule."""
+    return {rule: spread((r["scores"][rule]["acc"] for r in rows), 2) for rule in RULES}
+
+
+def _published(name: str, dataset: str) -> str:
+    """Accuracy that the paper of RoNID prints for a method."""
+    printed = [e.scores.get(dataset, {}).get("acc") for e in matching(name, "", 0.75, 0.1)]
+    return f"{printed[0]:.2f}" if printed and printed[0] is not None else ""
 
 
 def _behind(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
@@ -85,6 +115,7 @@ def _behind(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
 
 TABLES = {
     "methods": methods_table,
+    "methods-short": short_table,
     "methods-all": all_measures_table,
     "methods-minutes": minutes,
 }
