@@ -65,7 +65,6 @@ from ronid.review.events import (
 from ronid.review.nearness import Centres, members
 from ronid.review.propose import propose_split
 from ronid.review.suggest import still_stands, suggest
-from ronid.run import frozen_cache
 from ronid.types import IntArray
 from ronid.version import __version__
 from update import make_run
@@ -300,10 +299,7 @@ def first_run(problem: BenchmarkProblem, seed: int, work: Path, run: Path) -> fl
     started = time.perf_counter()
     found = discover(corpus, split.n_intents, CONFIG, seed=seed, device="cpu", cache=Ready(vectors))
     spent = time.perf_counter() - started
-    make_run(run, corpus, found, seed)
-    kept = frozen_cache(run, len(corpus))
-    kept.parent.mkdir()
-    kept.symlink_to((work / "frozen").resolve())  # what a fit keeps of a frozen encoder
+    make_run(run, corpus, found, vectors, seed)
     return spent
 
 

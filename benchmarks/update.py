@@ -31,11 +31,13 @@ from out_of_scope import CONFIG, Ready, embedded
 from ronid.data.benchmarks import BENCHMARKS, read
 from ronid.data.corpus import corpus_from
 from ronid.data.splits import BenchmarkProblem, benchmark_cell, benchmark_problem
+from ronid.encode.cache import FrozenCache
 from ronid.encode.rows import VectorRows
+from ronid.encode.transformer import TransformerBackbone
 from ronid.metrics import hungarian_map
 from ronid.model import IntentModel, load_model
 from ronid.pipeline import Found, discover
-from ronid.run import Job, RunFolder
+from ronid.run import Job, RunFolder, frozen_cache
 from ronid.types import Corpus, IntArray
 from ronid.update import update_run
 from ronid.version import __version__
@@ -111,14 +113,25 @@ class Asked:
         return {name: round(100 * float(part.mean()), 2) for name, part in parts.items()}
 
 
-def make_run(folder: Path, corpus: Corpus, found: Found, seed: int) -> None:
-    """Write the run of round 1; its map is not looked at."""
+def make_run(folder: Path, corpus: Corpus, found: Found, vectors: torch.Tensor, seed: int) -> None:
+    """Write the run of round 1 as `ronid fit` does; its map is not looked at.
+
+    Args:
+        folder: Where to.
+        corpus: Its utterances.
+        found: What was found.
+        vectors: What the frozen encoder said of them.
+        seed: Of the fit.
+    """
     job = Job(corpus, None, found.discovery.n_intents, CONFIG, seed, "cpu")
     run = RunFolder.create(folder, job, "round 1")
     found.model.save(folder)
     flat = found.discovery.embeddings[:, :2]
     run.write_results(corpus, found.discovery, found.model.intents, flat)
     run.write_metrics(corpus, found.discovery, {})
+    backbone = found.model.encoder.backbone
+    assert isinstance(backbone, TransformerBackbone)
+    backbone.keep(corpus.texts, vectors, FrozenCache(frozen_cache(folder, len(corpus))))
     run.finish()
 
 
@@ -149,7 +162,7 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
     run = work / f"run_{dataset}_{seed}"
     shutil.rmtree(run, ignore_errors=True)
     corpus, found, _ = fitted(0)
-    make_run(run, corpus, found, seed)
+    make_run(run, corpus, found, vectors[torch.from_numpy(stream.when == 0)], seed)
     rows = []
     for turn in range(1, ROUNDS):
         came = stream.corpus(np.flatnonzero(stream.when == turn))

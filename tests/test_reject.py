@@ -18,6 +18,7 @@ from ronid.reject import (
     fit_temperature,
     neighbourhood,
     p_values,
+    scope_of,
     squared_distances,
 )
 from ronid.types import Discovery
@@ -210,3 +211,16 @@ def test_golden_belonging() -> None:
     # Over the scale (0,0), (3,0), (1,2), (9,9): squared distances 0, 4, 4 and 145.
     asked = np.array([[0, 0], [6, 0], [2, 4], [18, 18]], np.float32)
     assert scope.belonging(asked).tolist() == [1.0, 0.5, 0.5, 0.25]
+
+
+def test_scope_of_vectors_is_that_of_a_fit_where_all_are_asked() -> None:
+    found = clouds(2)
+    _, fitted = calibrated(found)
+    assert fitted is not None
+    scope = scope_of(found.embeddings, asked=len(found.labels))
+    np.testing.assert_array_equal(scope.usual, fitted.usual)
+    np.testing.assert_array_equal(scope.vectors, fitted.vectors)
+    assert scope.scale == fitted.scale
+    fewer = scope_of(found.embeddings, asked=50)
+    assert len(fewer.usual) == 50
+    assert set(fewer.usual) <= set(fitted.usual)

@@ -155,13 +155,15 @@ class IntentModel:
     def save_beside(self, base: Path, folder: Path) -> None:
         """Write a model with the encoder of another folder, whose weights are linked.
 
+        An adapter is written anew: it may have been trained on.
+
         Args:
-            base: Folder of a saved model with the same trained encoder.
+            base: Folder of a saved model with the same trained encoder, but for its adapter.
             folder: Where to write.
         """
         link(base / WEIGHTS, folder / WEIGHTS)
         copyfile(base / "config.toml", folder / "config.toml")
-        save_file(self._grown(), str(folder / GROWN))
+        save_file(self._grown() | self._adapter(), str(folder / GROWN))
         fitted = read_json(base / "model.json").get("fitted_intents") or len(read_intents(base))
         write_json(folder / "model.json", self._about() | {"fitted_intents": fitted})
         write_intents(folder, self.intents)
@@ -172,6 +174,13 @@ class IntentModel:
         if self.scope is not None:
             tensors |= {"scope.vectors": self.scope.vectors, "scope.usual": self.scope.usual}
         return {name: torch.from_numpy(array).contiguous() for name, array in tensors.items()}
+
+    def _adapter(self) -> dict[str, torch.Tensor]:
+        """Return the weights of an adapter on a frozen encoder; none where layers were trained."""
+        if self.encoder.adapter is None or self.encoder.backbone.trainable_layers:
+            return {}
+        trained = self.encoder.trained_state()
+        return {name: weight.detach().cpu().contiguous() for name, weight in trained.items()}
 
     def _about(self) -> dict[str, Any]:
         """Return what `model.json` says."""

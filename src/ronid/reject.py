@@ -103,13 +103,9 @@ def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     n = len(discovery.labels)
     if n < 2:
         return discovery, None
-    rng = np.random.default_rng(0)
-    kept = np.sort(rng.permutation(n)[:KEPT])
-    asked = np.sort(rng.permutation(len(kept))[:_ASKED])
-    scale = float(np.abs(discovery.embeddings[kept]).max()) or 1.0
-    vectors = (discovery.embeddings[kept] / scale).astype(np.float16)
-    labels = discovery.labels[kept]
-    usual, shares = neighbourhood(vectors, labels, asked, discovery.n_intents)
+    kept, asked = _sampled(n, _ASKED)
+    vectors, scale = _scaled(discovery.embeddings[kept])
+    usual, shares = neighbourhood(vectors, discovery.labels[kept], asked, discovery.n_intents)
 
     def close(rows: IntArray | slice) -> Floats:
         return closeness(discovery.embeddings[rows], discovery.prototypes, discovery.rule)
@@ -123,6 +119,41 @@ def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     confidence = np.concatenate(sure).astype(np.float32)
     found = replace(discovery, temperature=temperature, confidence=confidence)
     return found, Scope(vectors, scale, np.sort(usual))
+
+
+def scope_of(vectors: FloatArray, *, asked: int = 1_000) -> Scope:
+    """Return the scope of utterances.
+
+    Args:
+        vectors: (n, d) features of two utterances or more.
+        asked: How many of them are asked for their nearest other one.
+    """
+    kept, rows = _sampled(len(vectors), asked)
+    scaled, scale = _scaled(vectors[kept])
+    points, usual = scaled.astype(np.float64), []
+    for start in range(0, len(rows), _BLOCK):
+        usual.append(_to_others(points, rows[start : start + _BLOCK]).min(1))
+    return Scope(scaled, scale, np.sort(np.concatenate(usual)))
+
+
+def _sampled(n: int, asked: int) -> tuple[IntArray, IntArray]:
+    """Return which of n utterances are kept, and which of these are asked."""
+    rng = np.random.default_rng(0)
+    kept = np.sort(rng.permutation(n)[:KEPT])
+    return kept, np.sort(rng.permutation(len(kept))[:asked])
+
+
+def _scaled(vectors: FloatArray) -> tuple[NDArray[np.float16], float]:
+    """Return vectors over their largest number, and that."""
+    scale = float(np.abs(vectors).max()) or 1.0
+    return (vectors / scale).astype(np.float16), scale
+
+
+def _to_others(points: Floats, rows: IntArray) -> Floats:
+    """Return the (a, n) squared distances of some points to all; none is its own neighbour."""
+    distances = squared_distances(points[rows], points)
+    distances[np.arange(len(rows)), rows] = np.inf
+    return distances
 
 
 def neighbourhood(
@@ -146,8 +177,7 @@ def neighbourhood(
     nearest, shares = np.empty(len(asked)), np.empty((len(asked), n_intents))
     for start in range(0, len(asked), _BLOCK):
         rows = asked[start : start + _BLOCK]
-        distances = squared_distances(points[rows], points)
-        distances[np.arange(len(rows)), rows] = np.inf  # an utterance is not its own neighbour
+        distances = _to_others(points, rows)
         nearest[start : start + _BLOCK] = distances.min(1)
         for i, row in enumerate(distances, start):
             others = np.argpartition(row, counts[i] - 1)[: counts[i]]

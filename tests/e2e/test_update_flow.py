@@ -63,8 +63,12 @@ def intents(folder: Path) -> list[dict[str, Any]]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    own = [path for path in folder.rglob("*") if path.is_file() and "versions" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in own}
+    """What a version wrote; the cache is shared by all of them."""
+    inside = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    own = {
+        name: path for name, path in inside.items() if name.parts[0] not in {"versions", "cache"}
+    }
+    return {str(name): path.read_bytes() for name, path in own.items()}
 
 
 def test_new_intents_come_and_old_ones_stay_what_they_were(run: Path) -> None:
@@ -121,6 +125,7 @@ def test_undo_goes_back_step_by_step_and_history_lists(run: Path) -> None:
     before = files(run)
     update(run, late_rows()[::2], "--least", "10")
     between = files(folder_of(run))
+    assert between
     update(run, late_rows()[1::2])
     rows = json.loads(ok("history", run, "--json"))
     assert [row["version"] for row in rows] == [0, 1, 2]
@@ -263,6 +268,29 @@ def test_demo_finds_the_intents_that_were_held_back(tmp_path: Path) -> None:
         found.add(most)
     assert len(found & late) >= 2
     assert found <= late
+
+
+def test_a_version_predicts_with_what_its_adapter_learnt(run: Path) -> None:
+    from ronid.model import load_model
+
+    texts = [row.text for row in late_rows()]
+    before = load_model(run, "cpu").transform(texts)
+    assert update(run, late_rows(), "--least", "10")["new"]
+    table = pq.read_table(folder_of(run) / "assignments.parquet")
+    kept = load_file(folder_of(run) / "embeddings.safetensors")
+    now = load_model(run, "cpu")
+    features = now.transform(table["text"].to_pylist())
+    np.testing.assert_allclose(features, kept["embeddings"] * kept["scale"], atol=2e-3)
+    assert np.abs(now.transform(texts) - before).max() > 0.01
+    ok("undo", run)
+    np.testing.assert_array_equal(load_model(run, "cpu").transform(texts), before)
+
+
+def test_without_the_cache_an_update_still_finds_new_intents(run: Path) -> None:
+    shutil.rmtree(run / "cache")
+    done = update(run, late_rows(), "--least", "10")
+    assert done["new"]
+    assert not (run / "cache").exists()
 
 
 def test_vectors_of_what_came_are_kept_behind_those_before(run: Path) -> None:

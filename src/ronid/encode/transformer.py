@@ -139,6 +139,21 @@ class TransformerBackbone(nn.Module):
         finally:
             progress.end()
 
+    def keep(self, texts: Sequence[str], vectors: Tensor, cache: FrozenCache) -> None:
+        """Put what the frozen layers said of `texts` into a cache, for a later `prepare`.
+
+        Args:
+            texts: Utterances.
+            vectors: (n, w) what `prepare` made of them where no layer is trained.
+            cache: Where to.
+        """
+
+        def compute(out: Tensor) -> None:
+            out.copy_(vectors)
+
+        key = self._frozen_key(self.tokenize(texts), torch.float32)
+        cache.get(key, vectors.shape, torch.float32, compute, torch.device("cpu"))
+
     def _prepare(self, rows: TokenRows, cache: FrozenCache, progress: Progress) -> Rows:
         """Add what the frozen layers say, where there are any."""
         if self.frozen_layers == 0:

@@ -22,7 +22,7 @@ from ronid.review.desk import LEARNED
 from ronid.review.events import Event
 from ronid.review.state import ReviewIntent, State
 from ronid.review.wire import event_to_json
-from ronid.run import COLLECTED, RunFolder, read_corpus, stamped, write_corpus
+from ronid.run import COLLECTED, RunFolder, stamped
 from ronid.types import Corpus, DataReport, Intent
 from ronid.vectors import write_vectors
 
@@ -96,19 +96,9 @@ def write_version(
             table = table.append_column(name, values)
     pq.write_table(stamped(table), folder / "assignments.parquet")
     write_vectors(folder, found.embeddings)
-    _write_collected(run, folder, model, trained.encoder_changed)
+    if (run.path / COLLECTED).exists():
+        copyfile(run.path / COLLECTED, folder / COLLECTED)
     return model
-
-
-def _write_collected(run: RunFolder, folder: Path, model: IntentModel, changed: bool) -> None:
-    """Keep what updates wait with, as the encoder sees it now."""
-    source = run.path / COLLECTED
-    if not source.exists():
-        return
-    waiting = read_corpus(source, DataReport(0, 0))
-    if changed:
-        waiting = replace(waiting, embeddings=model.transform(waiting.texts))
-    write_corpus(folder / COLLECTED, waiting)
 
 
 def write_rest(

@@ -1,30 +1,35 @@
 """Data that keeps coming: bring new utterances into a finished run.
 
-    run + new utterances -> predict -> those that fit join their intents
-                                    -> the rest is collected -> new intents among it -> new version
+    run + new utterances -> neighbours that are new? -> new intents -> (adapter learns them)
+                         -> what fits joins its intent, the rest is collected -> new version
 
-Old intents keep index, name and prototype, bit for bit. The encoder is not trained again, which is
-what makes an update cheap. The run before stays as it is, see `ronid.versions`.
+Old intents keep index, name and prototype, bit for bit. All but the adapter of a frozen encoder
+stands still, which is what makes an update cheap. The run before stays as it is, see
+`ronid.versions`.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from ronid.errors import UsageError
 from ronid.files import read_json
 from ronid.model import IntentModel, load_model
-from ronid.progress import Progress
+from ronid.progress import Progress, Silent
 from ronid.reject import closeness
 from ronid.run import COLLECTED, RunFolder, open_finished, read_corpus
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
+from ronid.update.adapt import adapt
 from ronid.update.drift import Drift, Members, find_drift
 from ronid.update.grow import Beside, Grown, grow, least_size, prototype_of
 from ronid.update.record import NewIntent, Update
+from ronid.update.source import Source
 from ronid.update.version import Arrivals, Version, opened
 from ronid.versions import current_number, next_version
 
@@ -65,26 +70,36 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
     assert model.scope is not None  # as was checked
     enough = model.scope.threshold if threshold is None else threshold
     with next_version(path) as folder:
-        vectors = model.transform(corpus.texts, progress)
-        said("looking for new intents")
-        came = _with_collected(run, corpus, vectors)
-        given, model = _with_given(model, came)
+        vectors = Source(path, run, model, progress or Silent())
+        came = _with_collected(run, corpus)
+        views, frozen = vectors.views(came)
+        given, model = _with_given(model, came, views.vectors)
         old = Beside(
             model.prototypes,
             model.rule,
-            opened(model.scope, came.vectors[given >= 0]),
+            opened(model.scope, views.vectors[given >= 0]),
             enough,
             least or least_size(np.array([intent.size for intent in run.intents()])),
+            *vectors.compared(),
         )
-        grown = grow(came.vectors, given, old, seed=model.seed)
+        said("looking for new intents")
+        learn = None
+        if frozen is not None:
+            came = replace(came, frozen=frozen.came.cpu().numpy())
+            learn = partial(adapt, model, frozen, progress=progress or Silent())
+        grown = grow(views, given, old, seed=model.seed, learn=learn)
+        model = replace(model, scope=grown.scope)
         drift = _drift(run, model, came, grown)
         said("naming and writing")
-        version = Version(run, folder, came, grown)
+        version = Version(run, folder, came, grown, vectors.features())
         model = version.write_model(model)
         done = _summary(run, model, corpus, grown, drift)
         done = replace(done, version=current_number(path) + 1, source=source)
         done = replace(done, seconds=round(time.perf_counter() - started, 3))
         version.write_rest(corpus.report, done)
+        if frozen is not None:
+            kept = version.rows
+            vectors.keep([came.texts[i] for i in kept], frozen.came[torch.from_numpy(kept)])
     return done
 
 
@@ -106,13 +121,12 @@ def _check(run: RunFolder, path: Path, threshold: float | None, least: int | Non
         raise UsageError(f"the least size of a new intent is {least}; give 2 or more")
 
 
-def _with_collected(run: RunFolder, corpus: Corpus, vectors: FloatArray) -> Arrivals:
+def _with_collected(run: RunFolder, corpus: Corpus) -> Arrivals:
     """Put what earlier updates collected before the new utterances; ids go on counting."""
-    waiting = Arrivals([], [], [], np.empty((0, vectors.shape[1]), np.float32))
+    waiting = Arrivals([], [], [])
     if (run.path / COLLECTED).exists():
         kept = read_corpus(run.path / COLLECTED, DataReport(0, 0))
         assert kept.ids is not None
-        assert kept.embeddings is not None
         waiting = Arrivals(kept.texts, kept.labels, kept.ids, kept.embeddings)
     before = len(run.assignments()) + len(waiting.texts)
     ids = corpus.ids or [str(before + i + 1) for i in range(len(corpus))]
@@ -120,18 +134,20 @@ def _with_collected(run: RunFolder, corpus: Corpus, vectors: FloatArray) -> Arri
         waiting.texts + corpus.texts,
         waiting.given + corpus.labels,
         waiting.ids + ids,
-        np.concatenate([waiting.vectors, vectors]),
+        waiting.frozen,
     )
 
 
-def _with_given(model: IntentModel, came: Arrivals) -> tuple[IntArray, IntentModel]:
+def _with_given(
+    model: IntentModel, came: Arrivals, vectors: FloatArray
+) -> tuple[IntArray, IntentModel]:
     """Return the (n,) intents that labels give, and the model with an intent per new name."""
     index = {intent.name: intent.index for intent in model.intents}
     labelled = {name for name in came.given if name is not None}
     fresh = sorted(labelled - set(index))
     index |= {name: len(index) + i for i, name in enumerate(fresh)}
     given = np.array([-1 if name is None else index[name] for name in came.given], np.int64)
-    means = [prototype_of(came.vectors[given == index[name]], model.rule) for name in fresh]
+    means = [prototype_of(vectors[given == index[name]], model.rule) for name in fresh]
     made = [Intent(index[n], n, True, 0, 0.0, 0.0, 0.0, named_by="user") for n in fresh]
     intents = tuple(
         replace(intent, named_by="user") if intent.name in labelled else intent
@@ -148,7 +164,7 @@ def _drift(run: RunFolder, model: IntentModel, came: Arrivals, grown: Grown) -> 
     vectors = model.scope.vectors.astype(np.float32) * model.scope.scale
     nearest = closeness(vectors, model.prototypes[: len(names)], model.rule).argmax(1)
     rows = np.flatnonzero(grown.fits & (grown.labels < len(names)))
-    now = Members(came.vectors[rows], grown.labels[rows])
+    now = Members(grown.vectors[rows], grown.labels[rows])
     return find_drift(Members(vectors, nearest), now, [came.texts[row] for row in rows], names)
 
 

@@ -24,7 +24,7 @@ from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
 from ronid.update.grow import Grown
 from ronid.update.record import Update
-from ronid.vectors import read_vectors, write_vectors
+from ronid.vectors import write_vectors
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,14 @@ class Arrivals:
         texts: n utterances.
         given: n intent names, None where the user gave none.
         ids: n identifiers.
-        vectors: (n, d) features.
+        frozen: (n, w) what the frozen part of an encoder says of the first ones, where that was
+            kept, or of all.
     """
 
     texts: list[str]
     given: list[str | None]
     ids: list[str]
-    vectors: FloatArray
+    frozen: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,17 @@ class Version:
     Args:
         run: The run before.
         folder: An empty folder.
-        came: Utterances that came or were collected, with ids and features.
+        came: Utterances that came or were collected, with ids.
         grown: What became of them.
+        before: (m, d) features of the utterances of the run before, as the encoder is now; None
+            where they are not known.
     """
 
     run: RunFolder
     folder: Path
     came: Arrivals
     grown: Grown
+    before: FloatArray | None
 
     @property
     def rows(self) -> IntArray:
@@ -67,7 +71,7 @@ class Version:
 
     def write_model(self, model: IntentModel) -> IntentModel:
         """Write prototypes, scope, intents and assignments; return the model that they make."""
-        vectors = self.came.vectors[self.rows]
+        vectors = self.grown.vectors[self.rows]
         labels = self.grown.labels[self.rows]
         prototypes = self.grown.prototypes
         table = self._assignments(model, vectors, labels)
@@ -87,9 +91,8 @@ class Version:
         names = pa.array([intents[i].name for i in everything], pa.string())
         table = table.set_column(table.column_names.index("intent"), "intent", names)
         pq.write_table(stamped(table), self.folder / "assignments.parquet")
-        before = read_vectors(self.run.path, len(everything) - len(labels))
-        if before is not None:  # runs of older versions kept none
-            write_vectors(self.folder, np.concatenate([before, vectors]))
+        if self.before is not None:  # runs of older versions kept none
+            write_vectors(self.folder, np.concatenate([self.before, vectors]))
         scope = opened(model.scope, vectors)
         grown = replace(model, prototypes=prototypes, prior=prior, intents=intents, scope=scope)
         grown.save_beside(self.run.path, self.folder)
@@ -162,7 +165,7 @@ class Version:
                 labels=[None] * len(waiting),
                 report=DataReport(0, 0),
                 ids=[came.ids[i] for i in waiting],
-                embeddings=came.vectors[waiting],
+                embeddings=None if came.frozen is None else came.frozen[waiting],
             )
             write_corpus(self.folder / COLLECTED, collected)
         history = self.run.path / "history.jsonl"

@@ -1,0 +1,118 @@
+"""Where the vectors of an update come from: the run before, and the utterances that came."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from ronid.encode.cache import FrozenCache
+from ronid.encode.rows import VectorRows
+from ronid.encode.transformer import TransformerBackbone
+from ronid.model import IntentModel
+from ronid.progress import Progress
+from ronid.reject import KEPT, closeness
+from ronid.run import MOST_KEPT_BYTES, RunFolder, frozen_cache
+from ronid.types import FloatArray, IntArray
+from ronid.update.adapt import Frozen, can_adapt, embedded
+from ronid.update.grow import Views
+from ronid.update.version import Arrivals
+from ronid.vectors import read_vectors
+
+
+class Source:
+    """Vectors of old and new utterances.
+
+    Where all but an adapter is frozen and the run has kept what the frozen part says, utterances
+    are compared as that part sees them, and the adapter can learn. Else features are compared.
+
+    Args:
+        path: Folder of the run.
+        run: Its current version.
+        model: The model of it.
+        progress: Told what is going on.
+    """
+
+    def __init__(self, path: Path, run: RunFolder, model: IntentModel, progress: Progress) -> None:
+        table = run.assignments()
+        self.path, self.run, self.model, self.progress = path, run, model, progress
+        self.texts: list[str] = table["text"].to_pylist()
+        self.labels: IntArray = table["index"].to_numpy()
+        self.old = self._frozen_old()
+
+    def _frozen_old(self) -> Tensor | None:
+        """Return what the frozen part says of the old utterances, None where nobody knows."""
+        kept = frozen_cache(self.path, len(self.texts))
+        if not can_adapt(self.model) or not kept.is_dir():
+            return None
+        return self._frozen(self.texts, FrozenCache(kept))
+
+    def _frozen(self, texts: list[str], cache: FrozenCache) -> Tensor:
+        encoder = self.model.encoder
+        encoder.cache = cache
+        rows = encoder.prepare(texts, self.progress)
+        assert isinstance(rows, VectorRows)
+        return rows.vectors
+
+    def views(self, arrivals: Arrivals) -> tuple[Views, Frozen | None]:
+        """Return utterances that came as they are seen and compared, and what to learn from."""
+        if self.old is None:
+            vectors = self.model.transform(arrivals.texts, self.progress)
+            return Views(vectors, unit(vectors)), None
+        known = torch.empty(0, self.old.shape[1])
+        if arrivals.frozen is not None and arrivals.frozen.shape[1] == self.old.shape[1]:
+            known = torch.from_numpy(arrivals.frozen)
+        came, rest = known.to(self.old), arrivals.texts[len(known) :]
+        if rest:
+            came = torch.cat([came, self._frozen(rest, FrozenCache())])
+        vectors = embedded(self.model, came)
+        return Views(vectors, self._plain(came)), Frozen(self.old, self.labels, came)
+
+    def compared(self) -> tuple[FloatArray, IntArray]:
+        """Return (m, w) old utterances as they are compared, or a sample, and their intents."""
+        drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:KEPT])
+        if self.old is not None:
+            return self._plain(self.old[torch.from_numpy(drawn)]), self.labels[drawn]
+        features = read_vectors(self.run.path, len(self.texts))
+        if features is not None:
+            return unit(features[drawn]), self.labels[drawn]
+        scope = self.model.scope  # runs of older versions kept no features but these
+        assert scope is not None
+        vectors = scope.vectors.astype(np.float32) * scope.scale
+        nearest = closeness(vectors, self.model.prototypes, self.model.rule).argmax(1)
+        return unit(vectors), nearest
+
+    def features(self) -> FloatArray | None:
+        """Return the (m, d) features of the old utterances now, None where the run keeps none."""
+        if self.old is not None:
+            return embedded(self.model, self.old)
+        return read_vectors(self.run.path, len(self.texts))
+
+    def keep(self, texts: list[str], came: Tensor) -> None:
+        """Keep what the frozen part says of the old utterances and of some that came.
+
+        Args:
+            texts: Those that came, in the order of the new version.
+            came: (n, w) what the frozen part says of them.
+        """
+        backbone = self.model.encoder.backbone
+        assert self.old is not None
+        assert isinstance(backbone, TransformerBackbone)
+        vectors = torch.cat([self.old, came]).cpu()
+        if vectors.nbytes <= MOST_KEPT_BYTES:
+            folder = frozen_cache(self.path, len(vectors))
+            backbone.keep(self.texts + texts, vectors, FrozenCache(folder))
+
+    def _plain(self, vectors: Tensor) -> FloatArray:
+        """Return unit vectors in which the sentence and its words count the same."""
+        parts = vectors.split(self.model.encoder.backbone.dim, dim=1)
+        return (
+            normalize(torch.cat([normalize(part, dim=1) for part in parts], 1), dim=1).cpu().numpy()
+        )
+
+
+def unit(vectors: FloatArray) -> FloatArray:
+    """Return vectors of length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
