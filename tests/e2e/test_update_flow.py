@@ -286,6 +286,15 @@ def test_a_version_predicts_with_what_its_adapter_learnt(run: Path) -> None:
     np.testing.assert_array_equal(load_model(run, "cpu").transform(texts), before)
 
 
+def test_only_the_last_two_versions_keep_what_the_frozen_encoder_said(run: Path) -> None:
+    sizes = [len(pq.read_table(run / "assignments.parquet"))]
+    for part in range(3):
+        update(run, early_rows()[1::2][10 * part : 10 * part + 10])
+        sizes.append(len(pq.read_table(folder_of(run) / "assignments.parquet")))
+    assert len(set(sizes)) == 4
+    assert {path.name for path in (run / "cache").iterdir()} == {str(size) for size in sizes[-2:]}
+
+
 def test_without_the_cache_an_update_still_finds_new_intents(run: Path) -> None:
     shutil.rmtree(run / "cache")
     done = update(run, late_rows(), "--least", "10")

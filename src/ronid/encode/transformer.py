@@ -1,7 +1,7 @@
 """A pretrained transformer cut in two: frozen lower layers run once, upper layers are trained."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -135,6 +135,8 @@ class TransformerBackbone(nn.Module):
         progress = progress or Silent()
         progress.begin("encode", len(texts))
         try:
+            if self.trainable_layers == 0:
+                return self._pooled(texts, cache, progress)
             return self._prepare(self.tokenize(texts), cache, progress)
         finally:
             progress.end()
@@ -151,25 +153,31 @@ class TransformerBackbone(nn.Module):
         def compute(out: Tensor) -> None:
             out.copy_(vectors)
 
-        key = self._frozen_key(self.tokenize(texts), torch.float32)
+        key = self._pooled_key(texts)
         cache.get(key, vectors.shape, torch.float32, compute, torch.device("cpu"))
+
+    def _pooled(self, texts: Sequence[str], cache: FrozenCache, progress: Progress) -> VectorRows:
+        """Run all layers, none of which is trained; what is kept is not even tokenised again."""
+
+        def compute(out: Tensor) -> None:
+            self._run_frozen(self.tokenize(texts), out, True, progress)
+
+        shape = (len(texts), 2 * self.dim if self.words else self.dim)
+        hidden = cache.get(self._pooled_key(texts), shape, torch.float32, compute, self.device)
+        return VectorRows(hidden.to(self.device))
 
     def _prepare(self, rows: TokenRows, cache: FrozenCache, progress: Progress) -> Rows:
         """Add what the frozen layers say, where there are any."""
         if self.frozen_layers == 0:
             return rows
-        pooled = self.trainable_layers == 0
-        count = len(rows) if pooled else len(rows.ids)
-        shape = (count, 2 * self.dim if pooled and self.words else self.dim)
-        dtype = torch.float32 if pooled or self.device.type == "cpu" else torch.bfloat16
+        shape = (len(rows.ids), self.dim)
+        dtype = torch.float32 if self.device.type == "cpu" else torch.bfloat16
 
         def compute(out: Tensor) -> None:
-            self._run_frozen(rows, out, pooled, progress)
+            self._run_frozen(rows, out, False, progress)
 
         key = self._frozen_key(rows, dtype)
         hidden = cache.get(key, shape, dtype, compute, self.device)
-        if pooled:
-            return VectorRows(hidden.to(self.device))
         if hidden.device != self.device and hidden.nbytes <= _spare_bytes(self.device):
             hidden = hidden.to(self.device)
         return TokenRows(rows.ids, rows.starts, rows.pad_id, hidden)
@@ -281,18 +289,28 @@ class TransformerBackbone(nn.Module):
         pad = self.tokenizer.pad_token_id
         return TokenRows(torch.from_numpy(flat).to(self.device), starts, 0 if pad is None else pad)
 
+    def _pooled_key(self, texts: Sequence[str]) -> str:
+        """Key of what no trained layer touches: the texts, how they are cut, and the weights."""
+        how = f"pooled {self.words} {self.max_length_tokens} {len(self.tokenizer)}"
+        return content_key([how, *texts, *self._weights_below()])
+
     def _frozen_key(self, rows: TokenRows, dtype: torch.dtype) -> str:
         """Key of the frozen output: the tokens, the frozen weights, and how it is stored."""
-        upper = {id(p) for layer in self._upper for p in layer.parameters()}
-        weights = [p for p in self.model.parameters() if id(p) not in upper]
         return content_key(
             [
-                f"{self.frozen_layers}/{len(self.layers)} {self.words} {dtype}",
+                f"{self.frozen_layers}/{len(self.layers)} {dtype}",
                 rows.starts.tobytes(),
                 rows.ids.cpu().numpy().tobytes(),
-                *(p.detach().cpu().numpy().tobytes() for p in weights),
+                *self._weights_below(),
             ]
         )
+
+    def _weights_below(self) -> Iterator[bytes]:
+        """Yield the weights of the frozen layers: they may have been trained before."""
+        upper = {id(p) for layer in self._upper for p in layer.parameters()}
+        for weight in self.model.parameters():
+            if id(weight) not in upper:
+                yield weight.detach().cpu().numpy().tobytes()
 
 
 def _spare_bytes(device: torch.device) -> int:

@@ -28,9 +28,9 @@ from ronid.train.step import Picks
 from ronid.types import FloatArray, IntArray
 from ronid.update.grow import Flags, Learnt, means_of
 
-EPOCHS = 6
+EPOCHS = 5
 
-REHEARSED, LEAST_REHEARSED = 2_000, 5
+REHEARSED, LEAST_REHEARSED = 1_500, 5
 """Old utterances that are trained on again, and at least so many of an intent that has them."""
 
 HOLD = 15.0

@@ -25,7 +25,7 @@ from ronid.progress import Progress, Silent
 from ronid.reject import closeness
 from ronid.run import COLLECTED, RunFolder, open_finished, read_corpus
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
-from ronid.update.adapt import adapt
+from ronid.update.adapt import adapt, can_adapt
 from ronid.update.drift import Drift, Members, find_drift
 from ronid.update.grow import Beside, Grown, grow, least_size, prototype_of
 from ronid.update.record import NewIntent, Update
@@ -82,13 +82,16 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
             least or least_size(np.array([intent.size for intent in run.intents()])),
             *vectors.compared(),
         )
-        said("looking for new intents")
         learn = None
+        if frozen is None and can_adapt(model):
+            said(f"'{path / 'cache'}' does not have this version: the adapter learns nothing new")
+        said("looking for new intents")
         if frozen is not None:
             came = replace(came, frozen=frozen.came.cpu().numpy())
             learn = partial(adapt, model, frozen, progress=progress or Silent())
         grown = grow(views, given, old, seed=model.seed, learn=learn)
-        model = replace(model, scope=grown.scope)
+        if grown.scope is not old.scope:  # the encoder has learnt
+            model = replace(model, scope=grown.scope)
         drift = _drift(run, model, came, grown)
         said("naming and writing")
         version = Version(run, folder, came, grown, vectors.features())

@@ -1,6 +1,7 @@
 """Where the vectors of an update come from: the run before, and the utterances that came."""
 
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import torch
@@ -12,13 +13,16 @@ from ronid.encode.rows import VectorRows
 from ronid.encode.transformer import TransformerBackbone
 from ronid.model import IntentModel
 from ronid.progress import Progress
-from ronid.reject import KEPT, closeness
+from ronid.reject import closeness
 from ronid.run import MOST_KEPT_BYTES, RunFolder, frozen_cache
 from ronid.types import FloatArray, IntArray
 from ronid.update.adapt import Frozen, can_adapt, embedded
 from ronid.update.grow import Views
 from ronid.update.version import Arrivals
 from ronid.vectors import read_vectors
+
+COMPARED = 10_000
+"""Old utterances at most that neighbours are looked for among."""
 
 
 class Source:
@@ -71,7 +75,7 @@ class Source:
 
     def compared(self) -> tuple[FloatArray, IntArray]:
         """Return (m, w) old utterances as they are compared, or a sample, and their intents."""
-        drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:KEPT])
+        drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:COMPARED])
         if self.old is not None:
             return self._plain(self.old[torch.from_numpy(drawn)]), self.labels[drawn]
         features = read_vectors(self.run.path, len(self.texts))
@@ -92,6 +96,8 @@ class Source:
     def keep(self, texts: list[str], came: Tensor) -> None:
         """Keep what the frozen part says of the old utterances and of some that came.
 
+        What was kept for the version before stays, so that it can be gone back to; older ones go.
+
         Args:
             texts: Those that came, in the order of the new version.
             came: (n, w) what the frozen part says of them.
@@ -100,9 +106,12 @@ class Source:
         assert self.old is not None
         assert isinstance(backbone, TransformerBackbone)
         vectors = torch.cat([self.old, came]).cpu()
-        if vectors.nbytes <= MOST_KEPT_BYTES:
-            folder = frozen_cache(self.path, len(vectors))
-            backbone.keep(self.texts + texts, vectors, FrozenCache(folder))
+        if vectors.nbytes > MOST_KEPT_BYTES:
+            return
+        folder, before = (frozen_cache(self.path, n) for n in (len(vectors), len(self.texts)))
+        backbone.keep(self.texts + texts, vectors, FrozenCache(folder))
+        for other in set(folder.parent.iterdir()) - {folder, before}:
+            rmtree(other, ignore_errors=True)
 
     def _plain(self, vectors: Tensor) -> FloatArray:
         """Return unit vectors in which the sentence and its words count the same."""
