@@ -12,6 +12,7 @@ from ronid.update.grow import (
     Views,
     clusters,
     grow,
+    joined,
     keep_large,
     least_size,
     means_of,
@@ -189,6 +190,20 @@ def test_no_prototype_at_all_gives_no_intent() -> None:
     kept, labels = keep_large(old.plain[:3], old.prototypes, old)
     assert len(kept) == 0
     assert (labels == NONE).all()
+
+
+def test_pieces_of_one_intent_are_joined_and_intents_are_not() -> None:
+    rng = np.random.default_rng(17)
+    plain = np.concatenate([around(5, 60, rng), around(6, 40, rng), around(7, 20, rng)])
+    mixed = rng.permutation(60)
+    parts = [mixed[:20], np.arange(60, 100), mixed[20:45], np.arange(100, 120), mixed[45:]]
+    found = joined(plain, parts, 0)
+    assert sorted(map(tuple, found)) == [
+        tuple(range(60)),
+        tuple(range(60, 100)),
+        tuple(range(100, 120)),
+    ]
+    assert joined(plain, [], 0) == []
 
 
 def test_clusters_do_not_depend_on_anything_but_the_seed() -> None:

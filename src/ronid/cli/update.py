@@ -34,7 +34,7 @@ def update(
     id_column: Annotated[str | None, typer.Option("--id", help="Column of identifiers.")] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Least belonging that fits an intent, from 0 (all fit) to 1."),
+        typer.Option(help="How much like old ones what fits must be, from 0 (all fits) to 1."),
     ] = None,
     least: Annotated[
         int | None,
@@ -47,7 +47,7 @@ def update(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bring new utterances into a run: keep what fits, discover new intents in the rest.
+    """Bring new utterances into a run: discover new intents, keep what fits, collect the rest.
 
     Old intents keep their names and numbers. The run before is kept: see `ronid undo`.
     """
