@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,7 +42,7 @@ def make_old(rng: np.random.Generator, intents: int = 4, least: int = 8) -> Besi
     rows = np.concatenate([around(i, 30, rng) for i in range(intents)])
     labels = np.repeat(np.arange(intents), 30)
     centres = unit(np.eye(DIM)[:intents])
-    return Beside(centres, "cosine", scope_of_rows(rows), 0.1, least, rows, labels)
+    return Beside(centres, "cosine", scope_of_rows(rows), 0.1, least, rows, labels, rows)
 
 
 def seen(rows: np.ndarray) -> Views:
@@ -74,9 +76,10 @@ def test_more_of_the_old_intents_makes_no_new_one(each: int) -> None:
     assert found.fits.mean() > 0.75
 
 
-def test_a_burst_of_one_old_intent_makes_no_new_one() -> None:
+@pytest.mark.parametrize("count", [40, 80])
+def test_a_burst_of_one_old_intent_makes_no_new_one(count: int) -> None:
     rng = np.random.default_rng(11)
-    found = grow(seen(around(2, 200, rng)), np.full(200, NONE), make_old(rng))
+    found = grow(seen(around(2, count, rng)), np.full(count, NONE), make_old(rng))
     assert len(found.prototypes) == 4
     assert (found.labels == 2).all()
     assert found.fits.mean() > 0.75
@@ -143,7 +146,7 @@ def test_one_utterance_far_from_all_is_collected() -> None:
 def test_a_threshold_of_nothing_lets_all_fit() -> None:
     rng = np.random.default_rng(15)
     old = make_old(rng)
-    open_to_all = Beside(old.prototypes, "cosine", old.scope, 0.0, 8, old.plain, old.labels)
+    open_to_all = replace(old, threshold=0.0)
     found = grow(seen(around(6, 40, rng)), np.full(40, NONE), open_to_all)
     assert len(found.prototypes) == 4
     assert found.fits.all()
@@ -197,13 +200,14 @@ def test_pieces_of_one_intent_are_joined_and_intents_are_not() -> None:
     plain = np.concatenate([around(5, 60, rng), around(6, 40, rng), around(7, 20, rng)])
     mixed = rng.permutation(60)
     parts = [mixed[:20], np.arange(60, 100), mixed[20:45], np.arange(100, 120), mixed[45:]]
-    found = joined(plain, parts, 0)
+    found = joined(seen(plain), parts, lambda _: True, 0)
     assert sorted(map(tuple, found)) == [
         tuple(range(60)),
         tuple(range(60, 100)),
         tuple(range(100, 120)),
     ]
-    assert joined(plain, [], 0) == []
+    assert joined(seen(plain), [], lambda _: True, 0) == []
+    assert len(joined(seen(plain), parts, lambda _: False, 0)) == 5
 
 
 def test_clusters_do_not_depend_on_anything_but_the_seed() -> None:

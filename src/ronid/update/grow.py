@@ -9,6 +9,7 @@ an old intent is given up; what fits nowhere then is collected until more like i
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -39,6 +40,9 @@ OWN = 0.75
 """How much a new intent keeps to itself beside its nearest old ones, see `own_share`. Measured
 with seeds of 100 and up: new intents 0.76 to 1, more of an old intent 0.36 to 0.68, a part of one
 0.81 or less in 19 of 20 cases."""
+
+OWN_TOGETHER = 0.7
+"""The same for all new intents beside one old one together; more of that one has a half."""
 
 TOGETHER = 0.85
 """How little two clusters keep to themselves beside each other when they are one intent. Seeds of
@@ -79,6 +83,7 @@ class Beside:
         least: Fewest utterances of a new intent.
         plain: (m, w) unit vectors of old utterances, like those of `Views`.
         labels: (m,) their intents.
+        vectors: (m, d) their features.
     """
 
     prototypes: FloatArray
@@ -88,6 +93,7 @@ class Beside:
     least: int
     plain: FloatArray
     labels: IntArray
+    vectors: FloatArray
 
     def nearest(self, vectors: FloatArray, new: FloatArray) -> IntArray:
         """Return the (n,) nearest prototype of each vector, old ones first."""
@@ -196,8 +202,8 @@ def new_groups(came: Views, strange: Flags, old: Beside, seen: Novelty, seed: in
     labels = clusters(vectors, max(1, len(rows) // old.least), seed)
     _, labels = keep_large(vectors, means_of(vectors, labels, old.rule), old.no_intents)
     parts = [rows[labels == cluster] for cluster in np.unique(labels[labels >= 0])]
-    parts = joined(came.plain, parts, seed)
-    parts = [part for part in parts if is_intent(came, part, old, seen, seed)]
+    whole = partial(is_intent, came, old=old, seen=seen, seed=seed)
+    parts = joined(came, [part for part in parts if whole(part)], whole, seed)
     for made, part in enumerate(apart_together(came, parts, old, seed)):
         groups[part] = made
     return groups
@@ -224,32 +230,41 @@ def clusters(vectors: FloatArray, most: int, seed: int) -> IntArray:
     return found.labels.numpy()
 
 
-def joined(plain: FloatArray, parts: list[IntArray], seed: int) -> list[IntArray]:
+def joined(
+    came: Views, parts: list[IntArray], whole: Callable[[IntArray], bool], seed: int
+) -> list[IntArray]:
     """Join pieces of one intent: those that do not keep to themselves beside their nearest other.
 
     Args:
-        plain: (n, w) unit vectors of all that came.
+        came: All that came.
         parts: Rows of each cluster.
+        whole: Whether rows make an intent; what is joined must.
         seed: Of what is compared.
     """
     parts = list(parts)
     while len(parts) > 1:
-        means = np.stack([prototype_of(plain[part], "cosine") for part in parts])
+        means = np.stack([prototype_of(came.plain[part], "cosine") for part in parts])
         alike = means @ means.T
         np.fill_diagonal(alike, -1)
         pairs = {(min(i, j), max(i, j)) for i, j in enumerate(alike.argmax(1))}
-        shares = {pair: _apartness(plain, parts[pair[0]], parts[pair[1]], seed) for pair in pairs}
-        (first, second), least = min(shares.items(), key=lambda item: item[1])
-        if least >= TOGETHER:
+        shares = {pair: _apartness(came, parts[pair[0]], parts[pair[1]], seed) for pair in pairs}
+        for first, second in sorted(shares, key=shares.__getitem__):
+            both = np.sort(np.concatenate([parts[first], parts[second]]))
+            if shares[first, second] < TOGETHER and whole(both):
+                parts[first] = both
+                del parts[second]
+                break
+        else:
             break
-        parts[first] = np.sort(np.concatenate([parts[first], parts.pop(second)]))
     return parts
 
 
-def _apartness(plain: FloatArray, one: IntArray, other: IntArray, seed: int) -> float:
-    """Return how much the less separate of two groups keeps to itself beside the other."""
-    sides = plain[one], plain[other]
-    return min(own_share(*sides, seed=seed), own_share(*sides[::-1], seed=seed))
+def _apartness(came: Views, one: IntArray, other: IntArray, seed: int) -> float:
+    """Return how much the less separate of two groups keeps to itself, where it shows best."""
+    return max(
+        min(own_share(a, b, seed=seed), own_share(b, a, seed=seed))
+        for a, b in ((view[one], view[other]) for view in (came.plain, came.vectors))
+    )
 
 
 def is_intent(came: Views, members: IntArray, old: Beside, seen: Novelty, seed: int) -> bool:
@@ -267,7 +282,8 @@ def is_intent(came: Views, members: IntArray, old: Beside, seen: Novelty, seed: 
         return False
     likeness = np.bincount(old.labels, old.plain @ group.mean(0))
     alike = int((likeness / np.maximum(1, np.bincount(old.labels))).argmax())
-    return all(_apart(group, rival, old, seed) for rival in {alike, *_rivals(came, members, old)})
+    rivals = {alike, *_rivals(came, members, old)}
+    return all(_apart(came, members, rival, old, seed) for rival in rivals)
 
 
 def apart_together(came: Views, parts: list[IntArray], old: Beside, seed: int) -> list[IntArray]:
@@ -285,7 +301,7 @@ def apart_together(came: Views, parts: list[IntArray], old: Beside, seed: int) -
     fine = set()
     for rival in set(nearest):
         beside = [part for part, own in zip(parts, nearest, strict=True) if own == rival]
-        if _apart(came.plain[np.concatenate(beside)], rival, old, seed):
+        if _apart(came, np.concatenate(beside), rival, old, seed, OWN_TOGETHER):
             fine.add(rival)
     return [part for part, own in zip(parts, nearest, strict=True) if own in fine]
 
@@ -296,10 +312,17 @@ def _rivals(came: Views, members: IntArray, old: Beside) -> list[int]:
     return [int(rival) for rival in votes.argsort()[::-1][:RIVALS] if votes[rival]]
 
 
-def _apart(group: FloatArray, rival: int, old: Beside, seed: int) -> bool:
-    """Return whether a group keeps to itself beside an old intent, or that is too small to say."""
-    side = old.plain[old.labels == rival]
-    return len(side) < FEWEST or own_share(group, side, seed=seed) >= OWN
+def _apart(
+    came: Views, members: IntArray, rival: int, old: Beside, seed: int, least: float = OWN
+) -> bool:
+    """Return whether a group keeps to itself beside an old intent, in one view at least.
+
+    Of an old intent that is too small to say, any group is apart.
+    """
+    own = old.labels == rival
+    views = ((came.plain, old.plain), (came.vectors, old.vectors))
+    sides = ((new[members], there[own]) for new, there in views)
+    return int(own.sum()) < FEWEST or any(own_share(*pair, seed=seed) >= least for pair in sides)
 
 
 def means_of(vectors: FloatArray, labels: IntArray, rule: Rule) -> FloatArray:

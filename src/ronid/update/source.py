@@ -73,19 +73,20 @@ class Source:
         vectors = embedded(self.model, came)
         return Views(vectors, self._plain(came)), Frozen(self.old, self.labels, came)
 
-    def compared(self) -> tuple[FloatArray, IntArray]:
-        """Return (m, w) old utterances as they are compared, or a sample, and their intents."""
+    def compared(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return (m, w) old utterances as compared, or a sample, their intents and features."""
         drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:COMPARED])
         if self.old is not None:
-            return self._plain(self.old[torch.from_numpy(drawn)]), self.labels[drawn]
+            some = self.old[torch.from_numpy(drawn)]
+            return self._plain(some), self.labels[drawn], embedded(self.model, some)
         features = read_vectors(self.run.path, len(self.texts))
         if features is not None:
-            return unit(features[drawn]), self.labels[drawn]
+            return unit(features[drawn]), self.labels[drawn], unit(features[drawn])
         scope = self.model.scope  # runs of older versions kept no features but these
         assert scope is not None
         vectors = scope.vectors.astype(np.float32) * scope.scale
         nearest = closeness(vectors, self.model.prototypes, self.model.rule).argmax(1)
-        return unit(vectors), nearest
+        return unit(vectors), nearest, unit(vectors)
 
     def features(self) -> FloatArray | None:
         """Return the (m, d) features of the old utterances now, None where the run keeps none."""
