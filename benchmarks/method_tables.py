@@ -1,4 +1,4 @@
-"""Tables of docs/comparison.md: every method on the same splits and the same encoder."""
+"""Tables of docs/comparison.md and README.md: every method on the same splits and encoder."""
 
 import warnings
 from collections.abc import Sequence

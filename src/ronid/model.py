@@ -145,10 +145,7 @@ class IntentModel:
         (folder / "encoder").mkdir(parents=True, exist_ok=True)
         config = {"format_version": FORMAT_VERSION, **to_dict(self.config)}
         (folder / "config.toml").write_text(to_toml(config), encoding="utf-8")
-        tensors = {
-            n: p.detach().cpu().contiguous() for n, p in self.encoder.trained_state().items()
-        }
-        save_file(tensors | self._grown(), str(folder / WEIGHTS))
+        save_file(self._trained() | self._grown(), str(folder / WEIGHTS))
         write_json(folder / "model.json", self._about())
         write_intents(folder, self.intents)
 
@@ -163,7 +160,8 @@ class IntentModel:
         """
         link(base / WEIGHTS, folder / WEIGHTS)
         copyfile(base / "config.toml", folder / "config.toml")
-        save_file(self._grown() | self._adapter(), str(folder / GROWN))
+        alone = self.encoder.adapter is not None and not self.encoder.backbone.trainable_layers
+        save_file(self._grown() | (self._trained() if alone else {}), str(folder / GROWN))
         fitted = read_json(base / "model.json").get("fitted_intents") or len(read_intents(base))
         write_json(folder / "model.json", self._about() | {"fitted_intents": fitted})
         write_intents(folder, self.intents)
@@ -175,10 +173,8 @@ class IntentModel:
             tensors |= {"scope.vectors": self.scope.vectors, "scope.usual": self.scope.usual}
         return {name: torch.from_numpy(array).contiguous() for name, array in tensors.items()}
 
-    def _adapter(self) -> dict[str, torch.Tensor]:
-        """Return the weights of an adapter on a frozen encoder; none where layers were trained."""
-        if self.encoder.adapter is None or self.encoder.backbone.trainable_layers:
-            return {}
+    def _trained(self) -> dict[str, torch.Tensor]:
+        """Return every weight of the encoder that training may have changed."""
         trained = self.encoder.trained_state()
         return {name: weight.detach().cpu().contiguous() for name, weight in trained.items()}
 
