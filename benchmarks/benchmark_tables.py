@@ -38,7 +38,7 @@ def ablation_table() -> str:
 
 def additions_table() -> str:
     """What is lost without each addition of `default`, on the seeds that have both rows."""
-    return _lost_table("ablation-default", "ablation-size", "main-mpnet")
+    return _lost_table("additions-test", "ablation-size", "main-mpnet")
 
 
 def additions_dev_table() -> str:
