@@ -42,7 +42,7 @@ def make_old(rng: np.random.Generator, intents: int = 4, least: int = 8) -> Besi
     rows = np.concatenate([around(i, 30, rng) for i in range(intents)])
     labels = np.repeat(np.arange(intents), 30)
     centres = unit(np.eye(DIM)[:intents])
-    return Beside(centres, "cosine", scope_of_rows(rows), 0.1, least, rows, labels, rows)
+    return Beside(centres, "cosine", scope_of_rows(rows), 0.1, least, Views(rows, rows), labels)
 
 
 def seen(rows: np.ndarray) -> Views:
@@ -183,14 +183,15 @@ def test_small_clusters_are_given_up_and_others_move_to_their_members() -> None:
     assert kept.shape == (1, DIM)
     assert kept[0] @ np.eye(DIM)[6] > 0.9
     assert (labels[:20] == 4).all()
-    alone, own = keep_large(came, unit(np.eye(DIM)[[7, 6]]), old.no_intents)
+    alone, own = keep_large(came, unit(np.eye(DIM)[[7, 6]]), replace(old, prototypes=old.prototypes[:0]))
     assert len(alone) == 1
     assert (own == 0).all()
 
 
 def test_no_prototype_at_all_gives_no_intent() -> None:
-    old = make_old(np.random.default_rng(16)).no_intents
-    kept, labels = keep_large(old.plain[:3], old.prototypes, old)
+    old = make_old(np.random.default_rng(16))
+    old = replace(old, prototypes=old.prototypes[:0])
+    kept, labels = keep_large(old.seen.plain[:3], old.prototypes, old)
     assert len(kept) == 0
     assert (labels == NONE).all()
 

@@ -15,7 +15,7 @@ from ronid.bench.rows import Row, coordinates, latest
 from ronid.bench.variants import VARIANTS
 from ronid.data.pile import PUBLISHED as AS_PUBLISHED
 from ronid.errors import UsageError
-from ronid.methods import METHODS
+from ronid.methods import METHODS, PUBLISHED
 
 BY = ("method", "variant", "encoder", "preset", "known_ratio")
 MEASURES = {
@@ -289,13 +289,22 @@ def _caption(setting: tuple[Any, ...], shown: Sequence[str], rule: str) -> str:
     return "; ".join([*parts, said[rule], "mean ± sample standard deviation over seeds"])
 
 
+def _has_mixed_settings(rows: Sequence[Row], *, by_dataset: bool) -> bool:
+    """Return whether rows were made with different constants, also between datasets or not."""
+    hashes: dict[str, set[str]] = {}
+    for row in rows:
+        if "scores" in row:
+            hashes.setdefault(row["dataset"] if by_dataset else "", set()).add(row["config_hash"])
+    return any(len(own) > 1 for own in hashes.values())
+
+
 def _warnings(settings: Mapping[tuple[Any, ...], Sequence[Row]]) -> Iterable[str]:
     """Yield what makes lines of this table hard to compare."""
     sets: dict[str, set[tuple[int, ...]]] = {}
     for setting, rows in settings.items():
         named = dict(zip(_SETTING, setting, strict=True))
         name = f"{named['method']}{named['variant']} {named['preset']} {named['encoder']}"
-        if len({row.get("config_hash") for row in rows if "scores" in row}) > 1:
+        if _has_mixed_settings(rows, by_dataset=named["preset"] == PUBLISHED):
             yield f"{name}: rows come from different settings; run them anew"
         for dataset in _ordered({row["dataset"] for row in rows}):
             own = [row for row in rows if row["dataset"] == dataset]

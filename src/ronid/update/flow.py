@@ -72,24 +72,25 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
     with next_version(path) as folder:
         vectors = Source(path, run, model, progress or Silent())
         came = _with_collected(run, corpus)
-        views, frozen = vectors.views(came)
-        given, model = _with_given(model, came, views.vectors)
+        seen = vectors.seen(came)
+        given, model = _with_given(model, came, seen.came.vectors)
         old = Beside(
             model.prototypes,
             model.rule,
-            opened(model.scope, views.vectors[given >= 0]),
+            opened(model.scope, seen.came.vectors[given >= 0]),
             enough,
             least or least_size(np.array([intent.size for intent in run.intents()])),
-            *vectors.compared(),
+            seen.old,
+            seen.labels,
         )
-        learn = None
+        learn, frozen = None, seen.frozen
         if frozen is None and can_adapt(model):
             said(f"'{path / 'cache'}' does not have this version: the adapter learns nothing new")
         said("looking for new intents")
         if frozen is not None:
             came = replace(came, frozen=frozen.came.cpu().numpy())
             learn = partial(adapt, model, frozen, progress=progress or Silent())
-        grown = grow(views, given, old, seed=model.seed, learn=learn)
+        grown = grow(seen.came, given, old, seed=model.seed, learn=learn)
         if grown.scope is not old.scope:  # the encoder has learnt
             model = replace(model, scope=grown.scope)
         drift = _drift(run, model, came, grown)

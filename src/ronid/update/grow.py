@@ -64,7 +64,8 @@ class Views:
 
     Args:
         vectors: (n, d) features.
-        plain: (n, w) unit vectors, of the encoder before it was trained where these are at hand.
+        plain: (n, w) unit vectors in which any two intents can be told apart, also those that the
+            model was not trained to tell apart.
     """
 
     vectors: FloatArray
@@ -81,9 +82,8 @@ class Beside:
         scope: Tells what belongs to them.
         threshold: Least p-value of newness and of belonging.
         least: Fewest utterances of a new intent.
-        plain: (m, w) unit vectors of old utterances, like those of `Views`.
+        seen: m of the utterances that were there.
         labels: (m,) their intents.
-        vectors: (m, d) their features.
     """
 
     prototypes: FloatArray
@@ -91,18 +91,12 @@ class Beside:
     scope: Scope
     threshold: float
     least: int
-    plain: FloatArray
+    seen: Views
     labels: IntArray
-    vectors: FloatArray
 
     def nearest(self, vectors: FloatArray, new: FloatArray) -> IntArray:
         """Return the (n,) nearest prototype of each vector, old ones first."""
         return closeness(vectors, np.concatenate([self.prototypes, new]), self.rule).argmax(1)
-
-    @property
-    def no_intents(self) -> "Beside":
-        """The same without any old intent."""
-        return replace(self, prototypes=self.prototypes[:0])
 
 
 @dataclass(frozen=True)
@@ -167,7 +161,7 @@ def grow(
         learn: Trains the encoder on where there are new intents; None where it stands still.
     """
     free, k = fixed < 0, len(old.prototypes)
-    seen = novelty(old.plain, came.plain, seed=seed)
+    seen = novelty(old.seen.plain, came.plain, seed=seed)
     strange = free & (seen.newness < old.threshold)
     groups = new_groups(came, strange, old, seen, seed)
     labels = np.where(free, old.nearest(came.vectors, came.vectors[:0]), fixed)
@@ -198,9 +192,10 @@ def new_groups(came: Views, strange: Flags, old: Beside, seen: Novelty, seed: in
     rows = np.flatnonzero(strange)
     if len(rows) < old.least:
         return groups
-    vectors = came.vectors[rows]
-    labels = clusters(vectors, max(1, len(rows) // old.least), seed)
-    _, labels = keep_large(vectors, means_of(vectors, labels, old.rule), old.no_intents)
+    points = came.plain[rows]
+    labels = clusters(points, max(1, len(rows) // old.least), seed)
+    alone = replace(old, prototypes=points[:0], rule="cosine")
+    _, labels = keep_large(points, means_of(points, labels, "cosine"), alone)
     parts = [rows[labels == cluster] for cluster in np.unique(labels[labels >= 0])]
     whole = partial(is_intent, came, old=old, seen=seen, seed=seed)
     parts = joined(came, [part for part in parts if whole(part)], whole, seed)
@@ -280,7 +275,7 @@ def is_intent(came: Views, members: IntArray, old: Beside, seen: Novelty, seed: 
     group = came.plain[members]
     if tightness(group, seen.usual, old.threshold) < TIGHT:
         return False
-    likeness = np.bincount(old.labels, old.plain @ group.mean(0))
+    likeness = np.bincount(old.labels, old.seen.plain @ group.mean(0))
     alike = int((likeness / np.maximum(1, np.bincount(old.labels))).argmax())
     rivals = {alike, *_rivals(came, members, old)}
     return all(_apart(came, members, rival, old, seed) for rival in rivals)
@@ -320,7 +315,7 @@ def _apart(
     Of an old intent that is too small to say, any group is apart.
     """
     own = old.labels == rival
-    views = ((came.plain, old.plain), (came.vectors, old.vectors))
+    views = ((came.plain, old.seen.plain), (came.vectors, old.seen.vectors))
     sides = ((new[members], there[own]) for new, there in views)
     return int(own.sum()) < FEWEST or any(own_share(*pair, seed=seed) >= least for pair in sides)
 

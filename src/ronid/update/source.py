@@ -1,5 +1,6 @@
 """Where the vectors of an update come from: the run before, and the utterances that came."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from ronid.assign.whiten import within_whitened
 from ronid.encode.cache import FrozenCache
 from ronid.encode.rows import VectorRows
 from ronid.encode.transformer import TransformerBackbone
@@ -23,6 +25,23 @@ from ronid.vectors import read_vectors
 
 COMPARED = 10_000
 """Old utterances at most that neighbours are looked for among."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Utterances as they are seen and compared.
+
+    Args:
+        old: Some that were there.
+        labels: (m,) their intents.
+        came: Those that came.
+        frozen: What the adapter can learn from, None where there is none.
+    """
+
+    old: Views
+    labels: IntArray
+    came: Views
+    frozen: Frozen | None
 
 
 class Source:
@@ -59,34 +78,47 @@ class Source:
         assert isinstance(rows, VectorRows)
         return rows.vectors
 
-    def views(self, arrivals: Arrivals) -> tuple[Views, Frozen | None]:
-        """Return utterances that came as they are seen and compared, and what to learn from."""
+    def seen(self, arrivals: Arrivals) -> "Seen":
+        """Return old utterances, or a sample, and those that came, as they are seen and compared.
+
+        Args:
+            arrivals: Utterances that came.
+        """
+        drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:COMPARED])
+        labels = self.labels[drawn]
         if self.old is None:
             vectors = self.model.transform(arrivals.texts, self.progress)
-            return Views(vectors, unit(vectors)), None
-        known = torch.empty(0, self.old.shape[1])
-        if arrivals.frozen is not None and arrivals.frozen.shape[1] == self.old.shape[1]:
-            known = torch.from_numpy(arrivals.frozen)
-        came, rest = known.to(self.old), arrivals.texts[len(known) :]
-        if rest:
-            came = torch.cat([came, self._frozen(rest, FrozenCache())])
-        vectors = embedded(self.model, came)
-        return Views(vectors, self._plain(came)), Frozen(self.old, self.labels, came)
+            there, labels = self._kept_features(drawn, labels)
+            return Seen(Views(there, there), labels, Views(vectors, unit(vectors)), None)
+        came = self._frozen_came(arrivals, self.old)
+        some = self.old[torch.from_numpy(drawn)]
+        plain = comparable(torch.cat([some, came]), labels, self.model.encoder.backbone.dim)
+        return Seen(
+            Views(embedded(self.model, some), plain[: len(some)]),
+            labels,
+            Views(embedded(self.model, came), plain[len(some) :]),
+            Frozen(self.old, self.labels, came),
+        )
 
-    def compared(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return (m, w) old utterances as compared, or a sample, their intents and features."""
-        drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:COMPARED])
-        if self.old is not None:
-            some = self.old[torch.from_numpy(drawn)]
-            return self._plain(some), self.labels[drawn], embedded(self.model, some)
+    def _frozen_came(self, arrivals: Arrivals, old: Tensor) -> Tensor:
+        """Return what the frozen part says of utterances that came; of some it has said it."""
+        known = torch.empty(0, old.shape[1])
+        if arrivals.frozen is not None and arrivals.frozen.shape[1] == old.shape[1]:
+            known = torch.from_numpy(arrivals.frozen)
+        rest = arrivals.texts[len(known) :]
+        said = [self._frozen(rest, FrozenCache())] if rest else []
+        return torch.cat([known.to(old), *said])
+
+    def _kept_features(self, drawn: IntArray, labels: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return features of length 1 of old utterances, and their intents."""
         features = read_vectors(self.run.path, len(self.texts))
         if features is not None:
-            return unit(features[drawn]), self.labels[drawn], unit(features[drawn])
+            return unit(features[drawn]), labels
         scope = self.model.scope  # runs of older versions kept no features but these
         assert scope is not None
         vectors = scope.vectors.astype(np.float32) * scope.scale
         nearest = closeness(vectors, self.model.prototypes, self.model.rule).argmax(1)
-        return unit(vectors), nearest, unit(vectors)
+        return unit(vectors), nearest
 
     def features(self) -> FloatArray | None:
         """Return the (m, d) features of the old utterances now, None where the run keeps none."""
@@ -114,12 +146,24 @@ class Source:
         for other in set(folder.parent.iterdir()) - {folder, before}:
             rmtree(other, ignore_errors=True)
 
-    def _plain(self, vectors: Tensor) -> FloatArray:
-        """Return unit vectors in which the sentence and its words count the same."""
-        parts = vectors.split(self.model.encoder.backbone.dim, dim=1)
-        return (
-            normalize(torch.cat([normalize(part, dim=1) for part in parts], 1), dim=1).cpu().numpy()
-        )
+
+def comparable(vectors: Tensor, labels: IntArray, width: int) -> FloatArray:
+    """Return unit vectors in which sentence and words count the same, and intents stand apart.
+
+    What varies within old intents counts for less, see `within_whitened`. A trained space would tell
+    the old intents apart better, but may have two new ones as one.
+
+    Args:
+        vectors: (n, w) of the frozen part: of the sentence, and of its words where it has them.
+        labels: (m,) intents of the first of them.
+        width: Of the sentence's part.
+    """
+    sentence, *words = vectors.split(width, dim=1)
+    words = [part - part.mean(dim=0) for part in words]  # what all utterances share says nothing
+    points = torch.cat([normalize(part, dim=1) for part in (sentence, *words)], dim=1)
+    targets = torch.full((len(vectors),), -1, device=vectors.device)
+    targets[: len(labels)] = torch.from_numpy(labels).to(targets)
+    return within_whitened(points, targets).cpu().numpy()
 
 
 def unit(vectors: FloatArray) -> FloatArray:
