@@ -84,9 +84,10 @@ def test_last_row_of_a_cell_counts_and_settings_that_differ_are_told() -> None:
     assert "rows come from different settings" in make_table(mixed, beside="none").warnings[0]
     own = [row | {"preset": "published"} for row in mixed]  # constants by dataset
     assert not make_table(own, beside="none").warnings
-    assert "different settings" in make_table(
-        [*own, own[0] | {"seed": 5, "config_hash": "c2"}], beside="none"
-    ).warnings[0]
+    assert (
+        "different settings"
+        in make_table([*own, own[0] | {"seed": 5, "config_hash": "c2"}], beside="none").warnings[0]
+    )
 
 
 def test_reason_of_a_skip_stands_in_the_place_of_figures() -> None:

@@ -41,6 +41,16 @@ def test_known_intents_keep_their_names_and_new_ones_are_named_by_phrase() -> No
     assert found == ["Order Status!", "gift_card", "pause_membership", "book_group_ride"]
 
 
+def test_words_of_a_large_intent_come_from_all_its_parts_and_all_utterances_count() -> None:
+    # The first half alone would be read as something else.
+    large = [f"pause my membership {i}" for i in range(450)] + ["buy a gift card"] * 550
+    texts, discovery = discover([large, GROUPS["ride"]])
+    found = name_intents(texts, discovery)
+    assert [intent.name for intent in found] == ["buy_gift_card", "book_group_ride"]
+    assert "pause membership" in " ".join(found[0].keyphrases)
+    assert found[0].size == 1_000
+
+
 def test_numbers_of_an_intent_add_up() -> None:
     texts, discovery = discover(list(GROUPS.values()), ("Order Status!",))
     intents = name_intents(texts, discovery)

@@ -11,11 +11,13 @@ from ronid.name.nearest import nearest_known
 from ronid.name.slug import slug, unique
 from ronid.name.titles import choose_titles
 from ronid.name.verbs import find_verbs
-from ronid.types import Discovery, Intent
+from ronid.types import Discovery, IntArray, Intent
 
 DESCRIBED_BY = 3
 """Keyphrases in a description."""
 LONGEST_QUOTE = 90
+MOST_READ = 300
+"""Utterances of an intent at most that its words are taken from; more of them say the same."""
 
 
 def name_intents(
@@ -43,7 +45,8 @@ def name_intents(
             "pass the utterances the method was fitted on"
         )
     members = [np.flatnonzero(discovery.labels == k) for k in range(discovery.n_intents)]
-    groups = [[find_phrases(texts[int(row)]) for row in rows] for rows in members]
+    read = [[texts[int(row)] for row in _spaced(rows, MOST_READ)] for rows in members]
+    groups = [[find_phrases(text) for text in own] for own in read]
     ranked = rank_phrases(groups)
     phrases = [tuple(phrase.text for phrase in distinct(each)) for each in ranked]
     central = examples or [
@@ -51,7 +54,7 @@ def name_intents(
         for rows, prototype in zip(members, discovery.prototypes, strict=True)
     ]
     nearest = nearest_known(discovery.prototypes, discovery.known, discovery.rule)
-    verbs = find_verbs([texts[int(row)] for row in rows] for rows in members)
+    verbs = find_verbs(read)
     titles = choose_titles(groups, ranked, discovery.known, verbs)
     names = _complete(titles, central, discovery.known)
     return tuple(
@@ -72,6 +75,11 @@ def name_intents(
         )
         for k, rows in enumerate(members)
     )
+
+
+def _spaced(rows: IntArray, most: int) -> IntArray:
+    """Return all rows, or so many of them from all parts of the corpus."""
+    return rows if len(rows) <= most else rows[np.arange(most) * len(rows) // most]
 
 
 class _Name(NamedTuple):

@@ -118,8 +118,8 @@ def adapt(
     stage = Stage("adapt", rows, EPOCHS, steps, learn.lr)
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
     new = state.tensors["prototypes"][k:].cpu().numpy()
-    scope = scope_of(embedded(model, frozen.old))
-    return Learnt(embedded(model, frozen.came), new, scope)
+    before = embedded(model, frozen.old)
+    return Learnt(embedded(model, frozen.came), new, scope_of(before), before)
 
 
 def embedded(model: IntentModel, vectors: Tensor) -> FloatArray:

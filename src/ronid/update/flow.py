@@ -91,11 +91,14 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
             came = replace(came, frozen=frozen.came.cpu().numpy())
             learn = partial(adapt, model, frozen, progress=progress or Silent())
         grown = grow(seen.came, given, old, seed=model.seed, learn=learn)
-        if grown.scope is not old.scope:  # the encoder has learnt
+        before = grown.before
+        if before is None:  # the encoder has not learnt
+            before = vectors.features()
+        else:
             model = replace(model, scope=grown.scope)
         drift = _drift(run, model, came, grown)
         said("naming and writing")
-        version = Version(run, folder, came, grown, vectors.features())
+        version = Version(run, folder, came, grown, before)
         model = version.write_model(model)
         done = _summary(run, model, corpus, grown, drift)
         done = replace(done, version=current_number(path) + 1, source=source)

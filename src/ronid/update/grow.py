@@ -107,11 +107,13 @@ class Learnt:
         vectors: (n, d) features of what came.
         new: (c, d) prototypes of the new intents.
         scope: Of the old utterances, with their features of now.
+        before: (m, d) these features; None where they are what they were.
     """
 
     vectors: FloatArray
     new: FloatArray
     scope: Scope
+    before: FloatArray | None = None
 
 
 Learn = Callable[[IntArray, Flags], Learnt]
@@ -128,6 +130,7 @@ class Grown:
         fits: (n,) whether the utterance belongs there; else it is collected.
         vectors: (n, d) features, of the encoder as it is now.
         scope: Of the old utterances, as they are now.
+        before: (m, d) their features now; None where they are what they were.
     """
 
     labels: IntArray
@@ -135,6 +138,7 @@ class Grown:
     fits: Flags
     vectors: FloatArray
     scope: Scope
+    before: FloatArray | None = None
 
 
 def least_size(sizes: IntArray) -> int:
@@ -175,7 +179,8 @@ def grow(
     rest = np.flatnonzero(~fits)
     asked = old.threshold * np.where(strange[rest], 1.0, AMONG_OLD)
     fits[rest] = now.scope.belonging(now.vectors[rest]) >= asked
-    return Grown(labels, np.concatenate([old.prototypes, new]), fits, now.vectors, now.scope)
+    prototypes = np.concatenate([old.prototypes, new])
+    return Grown(labels, prototypes, fits, now.vectors, now.scope, now.before)
 
 
 def new_groups(came: Views, strange: Flags, old: Beside, seen: Novelty, seed: int) -> IntArray:
