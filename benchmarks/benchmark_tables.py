@@ -31,7 +31,6 @@ def short_table() -> str:
 def ablation_table() -> str:
     """The ablations of the paper, under its preset and under ours."""
     rows = harness_rows("ablation-paper", "ablation-default")
-    rows = [row for row in rows if row["variant"] in ("", *PAPERS_ABLATIONS)]
     measures = ("acc", "known_acc", "novel_acc")
     return to_markdown(make_table(rows, by=("preset", "variant"), measures=measures, beside="none"))
 

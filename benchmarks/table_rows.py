@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from ronid.bench.rows import read_all
+from ronid.bench.rows import latest, read_all
 
 Row = dict[str, Any]
 
@@ -30,9 +30,9 @@ def stored_rows(*names: str) -> list[Row]:
 
 
 def harness_rows(*names: str) -> list[Row]:
-    """Return the rows of those files of the harness that exist."""
+    """Return the last row of every cell, of those files of the harness that exist."""
     files = [RESULTS / f"{name}.jsonl" for name in names]
-    return read_all([file for file in files if file.exists()])
+    return latest(read_all([file for file in files if file.exists()]))
 
 
 def by_dataset(name: str) -> list[tuple[str, list[Row]]]:

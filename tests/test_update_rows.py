@@ -60,14 +60,12 @@ def test_stored_rows_are_of_the_test_file() -> None:
     assert {row["part"] for row in ROWS} == {"test"}
 
 
-@pytest.mark.parametrize(
-    ("dataset", "points"), [("clinc", 3), ("banking", 3), ("stackoverflow", 7.5)]
-)
+@pytest.mark.parametrize("dataset", ["clinc", "banking", "stackoverflow"])
 @pytest.mark.parametrize("turn", [2, 3, 4, 5])
-def test_updates_are_so_near_to_a_whole_fit(dataset: str, points: float, turn: int) -> None:
+def test_updates_are_within_three_points_of_a_whole_fit(dataset: str, turn: int) -> None:
     own = [row for row in ROWS if (row["dataset"], row["round"]) == (dataset, turn)]
-    assert {row["seed"] for row in own} == {0, 1}
-    assert np.mean([row["at_once"]["acc"] - row["update"]["acc"] for row in own]) <= points
+    assert {row["seed"] for row in own} == {0, 1, 2}
+    assert np.mean([row["at_once"]["acc"] - row["update"]["acc"] for row in own]) <= 3
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['dataset']}, {row['round']}")

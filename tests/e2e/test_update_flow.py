@@ -302,6 +302,14 @@ def test_without_the_cache_an_update_still_finds_new_intents(run: Path) -> None:
     assert not (run / "cache").exists()
 
 
+def test_what_was_collected_stays_when_the_cache_is_lost(run: Path) -> None:
+    stray = late_rows()
+    collected = update(run, stray[:3], "--threshold", "1")["collected"]
+    assert collected
+    shutil.rmtree(run / "cache")
+    assert update(run, stray[3:6], "--threshold", "1")["collected"] > collected
+
+
 def test_vectors_of_what_came_are_kept_behind_those_before(run: Path) -> None:
     before = len(load_file(run / "embeddings.safetensors")["embeddings"])
     update(run, early_rows()[1::2][:20])

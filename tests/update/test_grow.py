@@ -183,9 +183,8 @@ def test_small_clusters_are_given_up_and_others_move_to_their_members() -> None:
     assert kept.shape == (1, DIM)
     assert kept[0] @ np.eye(DIM)[6] > 0.9
     assert (labels[:20] == 4).all()
-    alone, own = keep_large(
-        came, unit(np.eye(DIM)[[7, 6]]), replace(old, prototypes=old.prototypes[:0])
-    )
+    nothing = replace(old, prototypes=old.prototypes[:0])
+    alone, own = keep_large(came, unit(np.eye(DIM)[[7, 6]]), nothing)
     assert len(alone) == 1
     assert (own == 0).all()
 

@@ -290,11 +290,13 @@ def _caption(setting: tuple[Any, ...], shown: Sequence[str], rule: str) -> str:
 
 
 def _has_mixed_settings(rows: Sequence[Row], *, by_dataset: bool) -> bool:
-    """Return whether rows were made with different constants, also between datasets or not."""
+    """Return whether rows were made with different constants; those of a dataset, or of all."""
     hashes: dict[str, set[str]] = {}
     for row in rows:
         if "scores" in row:
-            hashes.setdefault(row["dataset"] if by_dataset else "", set()).add(row["config_hash"])
+            hashes.setdefault(row["dataset"] if by_dataset else "", set()).add(
+                row.get("config_hash", "")
+            )
     return any(len(own) > 1 for own in hashes.values())
 
 

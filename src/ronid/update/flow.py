@@ -87,15 +87,13 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         if frozen is None and can_adapt(model):
             said(f"'{path / 'cache'}' does not have this version: the adapter learns nothing new")
         said("looking for new intents")
+        came = replace(came, frozen=None if frozen is None else frozen.came.cpu().numpy())
         if frozen is not None:
-            came = replace(came, frozen=frozen.came.cpu().numpy())
             learn = partial(adapt, model, frozen, progress=progress or Silent())
         grown = grow(seen.came, given, old, seed=model.seed, learn=learn)
-        before = grown.before
-        if before is None:  # the encoder has not learnt
-            before = vectors.features()
-        else:
-            model = replace(model, scope=grown.scope)
+        before = vectors.features
+        if grown.before is not None:  # the encoder has learnt
+            before, model = grown.before, replace(model, scope=grown.scope)
         drift = _drift(run, model, came, grown)
         said("naming and writing")
         version = Version(run, folder, came, grown, before)

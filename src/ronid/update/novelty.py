@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from ronid.reject import Floats, p_values
 from ronid.types import FloatArray
@@ -63,14 +64,14 @@ def own_share(group: FloatArray, others: FloatArray, *, seed: int = 0) -> float:
     number: so many utterances of an old intent at once make no new one.
 
     Args:
-        group: (n, w) unit vectors.
-        others: (m, w) unit vectors.
+        group: (n, w) vectors of any length.
+        others: (m, w) vectors of any length.
         seed: Of the draw from the larger side.
     """
     rng = np.random.default_rng(seed)
     each = min(len(group), len(others))
     sides = [side[rng.permutation(len(side))[:each]] for side in (group, others)]
-    points = torch.from_numpy(np.concatenate(sides).astype(np.float32))
+    points = normalize(torch.from_numpy(np.concatenate(sides).astype(np.float32)), dim=1)
     nearest = _nearest(points, torch.arange(each), min(FELLOWS, each - 1)).indices
     return float((nearest < each).double().mean())
 

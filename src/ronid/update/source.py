@@ -1,6 +1,7 @@
 """Where the vectors of an update come from: the run before, and the utterances that came."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 
@@ -48,7 +49,7 @@ class Source:
     """Vectors of old and new utterances.
 
     Where all but an adapter is frozen and the run has kept what the frozen part says, utterances
-    are compared as that part sees them, and the adapter can learn. Else features are compared.
+    are compared by what that part says, and the adapter can learn. Else features are compared.
 
     Args:
         path: Folder of the run.
@@ -78,23 +79,24 @@ class Source:
         assert isinstance(rows, VectorRows)
         return rows.vectors
 
-    def seen(self, arrivals: Arrivals) -> "Seen":
+    def seen(self, arrivals: Arrivals) -> Seen:
         """Return old utterances, or a sample, and those that came, as they are seen and compared.
 
         Args:
             arrivals: Utterances that came.
         """
         drawn = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:COMPARED])
-        labels = self.labels[drawn]
+        features, labels = self._features_of(drawn)
         if self.old is None:
             vectors = self.model.transform(arrivals.texts, self.progress)
-            there, labels = self._kept_features(drawn, labels)
-            return Seen(Views(there, there), labels, Views(vectors, unit(vectors)), None)
+            return Seen(
+                Views(features, unit(features)), labels, Views(vectors, unit(vectors)), None
+            )
         came = self._frozen_came(arrivals, self.old)
         some = self.old[torch.from_numpy(drawn)]
         plain = comparable(torch.cat([some, came]), labels, self.model.encoder.backbone.dim)
         return Seen(
-            Views(embedded(self.model, some), plain[: len(some)]),
+            Views(features, plain[: len(some)]),
             labels,
             Views(embedded(self.model, came), plain[len(some) :]),
             Frozen(self.old, self.labels, came),
@@ -109,22 +111,21 @@ class Source:
         said = [self._frozen(rest, FrozenCache())] if rest else []
         return torch.cat([known.to(old), *said])
 
-    def _kept_features(self, drawn: IntArray, labels: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return features of length 1 of old utterances, and their intents."""
-        features = read_vectors(self.run.path, len(self.texts))
-        if features is not None:
-            return unit(features[drawn]), labels
-        scope = self.model.scope  # runs of older versions kept no features but these
-        assert scope is not None
-        vectors = scope.vectors.astype(np.float32) * scope.scale
-        nearest = closeness(vectors, self.model.prototypes, self.model.rule).argmax(1)
-        return unit(vectors), nearest
-
+    @cached_property
     def features(self) -> FloatArray | None:
-        """Return the (m, d) features of the old utterances now, None where the run keeps none."""
+        """(m, d) features of what was there, before anything learns; None if the run has none."""
         if self.old is not None:
             return embedded(self.model, self.old)
         return read_vectors(self.run.path, len(self.texts))
+
+    def _features_of(self, drawn: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return features of some old utterances, and their intents."""
+        if self.features is not None:
+            return self.features[drawn], self.labels[drawn]
+        scope = self.model.scope  # runs of older versions kept no features but these
+        assert scope is not None
+        vectors = scope.vectors.astype(np.float32) * scope.scale
+        return vectors, closeness(vectors, self.model.prototypes, self.model.rule).argmax(1)
 
     def keep(self, texts: list[str], came: Tensor) -> None:
         """Keep what the frozen part says of the old utterances and of some that came.
@@ -150,8 +151,8 @@ class Source:
 def comparable(vectors: Tensor, labels: IntArray, width: int) -> FloatArray:
     """Return unit vectors in which sentence and words count the same, and intents stand apart.
 
-    What varies within old intents counts for less, see `within_whitened`. A trained space would tell
-    the old intents apart better, but may have two new ones as one.
+    What varies within old intents counts for less, see `within_whitened`. A trained space tells the
+    old intents apart better, but may have two new ones as one.
 
     Args:
         vectors: (n, w) of the frozen part: of the sentence, and of its words where it has them.
