@@ -7,7 +7,6 @@ import torch
 from ronid.update.novelty import own_share
 from ronid.update.source import comparable
 
-
 WIDTH = 40
 
 

@@ -73,5 +73,5 @@ def within_whitened(points: Tensor, targets: Tensor, shrinkage: float = 1.0) -> 
     dims = points.shape[1]
     covariance.diagonal().add_(shrinkage * (1 + dims / freedom) * even)
     variances, axes = torch.linalg.eigh(covariance)
-    whiten = ((axes * variances.rsqrt()) @ axes.T).to(points.dtype)
-    return normalize((points - exact.mean(dim=0).to(points.dtype)) @ whiten, dim=1)
+    whiten = (axes * variances.rsqrt()) @ axes.T
+    return normalize((exact - exact.mean(dim=0)) @ whiten, dim=1).to(points.dtype)

@@ -46,8 +46,8 @@ OWN_TOGETHER = 0.7
 
 TOGETHER = 0.85
 """How little two clusters keep to themselves beside each other when they are one intent. Seeds of
-100 and up: halves of an intent of StackOverflow 0.56 to 0.87, its nearest intents 0.93 to 0.98; of the
-others 0.48 to 1 (half of them below 0.88), and 0.77 to 1 (nine of ten above)."""
+100 and up: halves of an intent of StackOverflow 0.56 to 0.87, its nearest intents 0.93 to 0.98; on
+the others 0.48 to 1 (half of them below 0.88), and 0.77 to 1 (nine of ten above)."""
 
 AMONG_OLD = 0.1
 """Share of the threshold that the belonging of an utterance with old neighbours must reach: a tenth
