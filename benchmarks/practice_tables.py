@@ -66,13 +66,18 @@ def calibration_table() -> str:
     return "\n".join(lines)
 
 
+REAL = ("twins: real / said", "mixtures: real / said")
+
+
 def judge_table() -> str:
     """Rank correlation of a judgement's figures with the true ACC, one row per figure."""
     rows = [row for row in read_rows("judge.jsonl") if row["seed"] < FIRST_DEV_SEED]
     groups: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["dataset"], row["seed"]), []).append(row)
-    titles = [f"{DATASETS[name]}, {len(group)} runs" for (name, _), group in groups.items()]
+    titles = [
+        f"{DATASETS[name]}, seed {seed}, {len(own)} runs" for (name, seed), own in groups.items()
+    ]
     lines = [line("figure", *titles), line("---", *["---:"] * len(groups))]
     for figure in ("score", *rows[0]["parts"]):
         found = [_rank_correlation(group, figure) for group in groups.values()]
@@ -92,12 +97,12 @@ def _rank_correlation(rows: list[Row], figure: str) -> str:
 def judged_table() -> str:
     """What a judgement said of every run, beside the truth."""
     lines = [
-        "| dataset | run | K | test ACC | score | twins: real / said | mixtures: real / said |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        line("dataset", "seed", "run", "K", "test ACC", "score", *REAL),
+        line("---", "---:", "---", *["---:"] * 5),
     ]
     rows = [row for row in read_rows("judge.jsonl") if row["seed"] < FIRST_DEV_SEED]
     for row in sorted(rows, key=lambda r: (r["dataset"], r["seed"], -r["acc"]["test"])):
-        lead = [DATASETS[row["dataset"]], row["variant"], str(row["k"])]
+        lead = [DATASETS[row["dataset"]], str(row["seed"]), row["variant"], str(row["k"])]
         figures = [f"{row['acc']['test']:.1f}", f"{row['score']:.1f}"]
         said = [f"{row[kind]['right']} / {row[kind]['said']}" for kind in ("twins", "mixtures")]
         lines.append(line(*lead, *figures, *said))
@@ -114,7 +119,7 @@ def update_table() -> str:
         for turn in sorted({row["round"] for row in own}):
             rows = [row for row in own if row["round"] == turn and row["seed"] < FIRST_DEV_SEED]
             lead = [dataset, str(turn), str(rows[0]["intents"])]
-            made = f"{mean(row['made'] for row in rows):g}"
+            made = f"{mean(row['made'] for row in rows):.1f}".removesuffix(".0")
             pairs = [
                 " / ".join(
                     f"{mean(r[way][key] for r in rows):.1f}" for way in ("update", "at_once")
