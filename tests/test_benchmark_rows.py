@@ -161,14 +161,3 @@ def test_stored_counts_are_near_the_truth_and_cost_little(
     assert mean(abs(row["k"] - intents) / intents for row in rows) <= 0.05
     lost = [told[row["seed"]] - row["scores"]["argmax"]["acc"] for row in rows]
     assert mean(lost) <= 1.5
-
-
-@pytest.mark.parametrize("dataset", ["clinc", "banking"])
-def test_stored_updates_keep_up_with_a_fit_in_a_quarter_of_its_time(dataset: str) -> None:
-    rows = [row for row in stored("update") if row["dataset"] == dataset]
-    for turn in range(2, 6):
-        own = [row for row in rows if row["round"] == turn]
-        assert [row["seed"] for row in own] == [0, 1]
-        assert mean(row["at_once"]["acc"] - row["update"]["acc"] for row in own) <= 3
-        for row in own:
-            assert row["update"]["seconds"] <= row["at_once"]["seconds"] / 4
