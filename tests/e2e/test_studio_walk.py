@@ -217,6 +217,8 @@ def test_the_new_pages_show_names_as_text_and_are_for_everybody(
         page.keyboard.press("a")
         said(page, "Accepted")
         page.keyboard.press("5")
+        # A button that is still disabled, as the page has yet to count, cannot be reached.
+        expect(page.get_by_role("button", name="Train on")).to_be_enabled()
         assert {"Train on", "Learn", "Export"} <= reached(page, 30)
         assert serious(page) == []
         page.get_by_role("button", name="Train on").focus()
