@@ -41,7 +41,7 @@ from ronid.metrics import hungarian_map
 from ronid.model import IntentModel, load_model
 from ronid.pipeline import Found, discover
 from ronid.run import Job, RunFolder, frozen_cache
-from ronid.types import Corpus, IntArray
+from ronid.types import Corpus, FloatArray, IntArray
 from ronid.update import update_run
 from ronid.version import __version__
 
@@ -116,8 +116,15 @@ class Asked:
         return {name: round(100 * float(part.mean()), 2) for name, part in parts.items()}
 
 
-def make_run(folder: Path, corpus: Corpus, found: Found, vectors: torch.Tensor, seed: int) -> None:
-    """Write a run as `ronid fit` does, with map and report.
+def make_run(  # noqa: PLR0917 - what a run is made of
+    folder: Path,
+    corpus: Corpus,
+    found: Found,
+    vectors: torch.Tensor,
+    seed: int,
+    flat: FloatArray,
+) -> RunFolder:
+    """Write a run as `ronid fit` does, but for its card and report.
 
     Args:
         folder: Where to.
@@ -125,20 +132,18 @@ def make_run(folder: Path, corpus: Corpus, found: Found, vectors: torch.Tensor, 
         found: What was found.
         vectors: What the frozen encoder said of them.
         seed: Of the fit.
+        flat: (n, 2) places on its map.
     """
     job = Job(corpus, None, found.discovery.n_intents, CONFIG, seed, "cpu")
     run = RunFolder.create(folder, job, "round 1")
     found.model.save(folder)
-    discovery = found.discovery
-    flat = project(discovery.embeddings, seed=seed, labels=discovery.labels)
-    run.write_results(corpus, discovery, found.model.intents, flat)
+    run.write_results(corpus, found.discovery, found.model.intents, flat)
     run.write_metrics(corpus, found.discovery, {})
     backbone = found.model.encoder.backbone
     assert isinstance(backbone, TransformerBackbone)
     backbone.keep(corpus.texts, vectors, FrozenCache(frozen_cache(folder, len(corpus))))
-    write_card(run)
-    report_of_run(run)
     run.finish()
+    return run
 
 
 def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, Any]]:
@@ -168,7 +173,11 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
     def written(turn: int, folder: Path, corpus: Corpus, found: Found) -> float:
         shutil.rmtree(folder, ignore_errors=True)
         begun = time.perf_counter()
-        make_run(folder, corpus, found, vectors[torch.from_numpy(stream.when <= turn)], seed)
+        discovery, rows = found.discovery, torch.from_numpy(stream.when <= turn)
+        flat = project(discovery.embeddings, seed=seed, labels=discovery.labels)
+        run = make_run(folder, corpus, found, vectors[rows], seed, flat)
+        write_card(run)
+        report_of_run(run)
         return time.perf_counter() - begun
 
     run, other = (work / f"{name}_{dataset}_{seed}" for name in ("run", "whole"))
