@@ -164,6 +164,16 @@ def test_pairs_in_doubt_cost_nothing(
     assert float(adaptive_pair_loss(logits, threshold, threshold, unlabelled)) == float(narrow)
 
 
+@settings(max_examples=40, deadline=None)
+@given(b=st.integers(1, 8), seed=seeds)
+def test_rotated_logits_cost_the_same(b: int, seed: int) -> None:
+    logits, (rotation, _) = noise(b, 4, seed=seed), torch.linalg.qr(noise(4, 4, seed=seed + 1))
+    expected = float(adaptive_pair_loss(logits, 0.7, 0.3))
+    assert float(adaptive_pair_loss(logits @ rotation, 0.7, 0.3)) == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
 def test_golden_adaptive_loss() -> None:
     pairs = 2 * (-math.log(0.8) - math.log(0.4))  # 0.8 attracts, 0.6 repels, 0 is far enough
     assert float(adaptive_pair_loss(HALFWAY, 0.7, 0.65)) == pytest.approx(pairs / 9, rel=1e-5)

@@ -141,15 +141,6 @@ def test_intra_golden() -> None:
     assert float(loss) == pytest.approx(math.log(1 + math.exp(-2)))
 
 
-def test_intra_weights_are_those_of_a_mean() -> None:
-    s, mu, labels = units(6), units(4, seed=1), torch.tensor(LABELS)
-    kept = torch.tensor([1.0, 0, 1, 0, 0, 1])
-    weighted = intra_cluster_loss(s, mu, labels, 0.3, weights=kept)
-    chosen = kept.bool()
-    torch.testing.assert_close(weighted, intra_cluster_loss(s[chosen], mu, labels[chosen], 0.3))
-    assert intra_cluster_loss(s, mu, labels, 0.3, weights=torch.zeros(6)) == 0
-
-
 def test_empty_batches_cost_nothing() -> None:
     s = torch.empty(0, 5, requires_grad=True)
     loss = intra_cluster_loss(s, units(4).float(), torch.empty(0, dtype=torch.int64), 0.07)
@@ -230,7 +221,6 @@ def test_gradients_are_those_of_finite_differences() -> None:
     check = torch.autograd.gradcheck
     assert check(lambda x: update_prototypes(mu, x, labels, 0.9), s)
     assert check(lambda x: intra_cluster_loss(x, mu, labels, 0.3), s)
-    assert check(lambda x: intra_cluster_loss(x, mu, labels, 0.3, torch.arange(6.0)), s)
     assert check(lambda x: prototype_cross_entropy(x, mu, labels, 0.3), s)
     assert check(lambda x: inter_cluster_loss(x, 0.3), s)
     assert check(lambda x: inter_cluster_loss(update_prototypes(mu, x, labels, 0.9), 0.3), s)

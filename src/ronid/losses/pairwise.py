@@ -39,7 +39,7 @@ def adaptive_pair_loss(
 ) -> Tensor:
     """Make similar pairs more similar, dissimilar ones less; leave doubtful ones alone.
 
-    Purpose: one-hot logits, hence clusters, out of the pairs that the model is sure of.
+    Purpose: one direction of the logits per cluster, out of the pairs that the model is sure of.
 
     Inputs: logits (b, k); upper u and lower l thresholds, numbers or 0-dim tensors on the device
     of the logits (a recorded step then reads the value of the day); targets (b,) known classes, -1
@@ -54,7 +54,9 @@ def adaptive_pair_loss(
     Constrained Deep Adaptive Clustering (CDAC+).
 
     Relations: lower u and raise l from epoch to epoch until they meet, and more and more pairs
-    take part; of a batch that is labelled throughout it is `given_pair_loss`.
+    take part; of a batch that is labelled throughout it is `given_pair_loss`. Outputs of a softmax,
+    never below 0, would become one-hot; logits may be rotated at no cost, so that nothing makes the
+    direction of a cluster a column.
 
     Returns:
         The loss, a scalar; 0 for an empty batch.

@@ -97,21 +97,16 @@ def update_prototypes(
 
 
 def intra_cluster_loss(
-    embeddings: Tensor,
-    prototypes: Tensor,
-    labels: Tensor,
-    temperature: float,
-    weights: Tensor | None = None,
+    embeddings: Tensor, prototypes: Tensor, labels: Tensor, temperature: float
 ) -> Tensor:
     """Pull utterances to the prototype of their pseudo-label, away from the others.
 
     Purpose: compact clusters.
 
     Inputs: embeddings (b, d) unit vectors; prototypes (k, d) unit vectors; labels (b,)
-    pseudo-labels Y; temperature tau; weights (b,) >= 0 of the utterances, or None for equal ones.
+    pseudo-labels Y; temperature tau.
 
-    Equation: (6), L_a = -mean_i log softmax_j(s_i . mu_j / tau)[Y_i]; with weights the mean is
-    weighted. An empty batch, or one of weight 0, gives 0.
+    Equation: (6), L_a = -mean_i log softmax_j(s_i . mu_j / tau)[Y_i]; an empty batch gives 0.
 
     Reference: RoNID, Sec. 3.5; prototypical contrast as the compactness loss of CIDER.
 
@@ -122,10 +117,7 @@ def intra_cluster_loss(
         The loss, a scalar.
     """
     logits = scaled_similarities(embeddings, prototypes.detach(), temperature)
-    losses = cross_entropy(logits, labels, reduction="none")  # (b,)
-    weights = torch.ones_like(losses) if weights is None else weights.to(losses)
-    # The tiny divisor only ever replaces 0, where the sum is 0 too.
-    return (weights * losses).sum() / weights.sum().clamp(min=torch.finfo(losses.dtype).tiny)
+    return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))
 
 
 def inter_cluster_loss(prototypes: Tensor, temperature: float) -> Tensor:
