@@ -82,7 +82,13 @@ def judge_table() -> str:
     for figure in ("score", *rows[0]["parts"]):
         found = [_rank_correlation(group, figure) for group in groups.values()]
         lines.append(line(figure, *found))
+    alike = [_rank_correlation(_of_true_count(group), "score") for group in groups.values()]
+    lines.append(line("score, runs of the true K", *alike))
     return "\n".join(lines)
+
+
+def _of_true_count(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if "K x" not in row["variant"]]
 
 
 def _rank_correlation(rows: list[Row], figure: str) -> str:
@@ -101,7 +107,10 @@ def judged_table() -> str:
         line("---", "---:", "---", *["---:"] * 5),
     ]
     rows = [row for row in read_rows("judge.jsonl") if row["seed"] < FIRST_DEV_SEED]
-    for row in sorted(rows, key=lambda r: (r["dataset"], r["seed"], -r["acc"]["test"])):
+    order = list(DATASETS)
+    for row in sorted(
+        rows, key=lambda r: (order.index(r["dataset"]), r["seed"], -r["acc"]["test"])
+    ):
         lead = [DATASETS[row["dataset"]], str(row["seed"]), row["variant"], str(row["k"])]
         figures = [f"{row['acc']['test']:.1f}", f"{row['score']:.1f}"]
         said = [f"{row[kind]['right']} / {row[kind]['said']}" for kind in ("twins", "mixtures")]
