@@ -7,7 +7,7 @@ from transformers import AutoModelForMaskedLM
 
 from ronid.encode.cache import FrozenCache
 from ronid.encode.language_head import TiedHead, language_head
-from ronid.encode.rows import TokenRows
+from ronid.encode.rows import B, TokenRows
 from ronid.encode.transformer import TransformerBackbone
 from toys import FAMILIES, TinyEncoder, Toy
 
@@ -27,10 +27,10 @@ def test_own_head_gives_the_logits_of_the_whole_model(
     batch = rows.batch(np.arange(6), CPU)
     first: list[torch.Tensor] = []
 
-    def noted(ids: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    def noted(batch: B) -> B:
         """Change nothing, but see where utterances begin."""
-        first.append(ids.flatten() == backbone.tokenizer.cls_token_id)
-        return ids
+        first.append(batch.ids.flatten() == backbone.tokenizer.cls_token_id)
+        return batch.with_ids(batch.ids)
 
     whole = AutoModelForMaskedLM.from_pretrained(folder).train(False)
     with torch.no_grad():

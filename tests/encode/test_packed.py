@@ -1,5 +1,6 @@
 """Batches without padding give what padded ones give, in vectors and in gradients."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from ronid.config import ALL_LAYERS
 from ronid.encode import packed
 from ronid.encode.cache import FrozenCache
 from ronid.encode.packed import Layout
-from ronid.encode.rows import BOX_ROWS, Pick, TokenRows
+from ronid.encode.rows import BOX_ROWS, B, Pick, TokenRows
 from ronid.encode.running import _Copies
 from ronid.encode.transformer import TransformerBackbone
 from toys import FAMILIES, TinyEncoder, Toy
@@ -127,11 +128,12 @@ def test_altered_tokens_agree_and_filling_is_shown_as_outside(
     pick = widened(rows.pick(np.arange(6), CPU))
     shown: list[Tensor] = []
 
-    def alter(ids: Tensor, outside: Tensor) -> Tensor:
-        shown.append(outside)
+    def alter(batch: B) -> B:
+        shown.append(batch.outside)
         # Words only: a padded RoBERTa would take a padding token in the text for padding.
-        words = (ids > 4) & ~outside
-        return torch.where(words, 5 + (ids - 4) % (len(backbone.tokenizer) - 5), ids)
+        words = (batch.ids > 4) & ~batch.outside
+        others = 5 + (batch.ids - 4) % (len(backbone.tokenizer) - 5)
+        return batch.with_ids(torch.where(words, others, batch.ids))
 
     with torch.no_grad():
         states = backbone.states(rows, pick, alter)
@@ -147,6 +149,32 @@ def test_altered_tokens_agree_and_filling_is_shown_as_outside(
     inside = ~shown[2][order]
     in_order = padded.unflatten(0, shown[2].shape)[order][inside]
     torch.testing.assert_close(states[~shown[0]], in_order, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", PACKED)
+def test_rows_without_some_tokens_are_those_of_the_shorter_texts(
+    tiny: TinyEncoder, few_utterances: Toy, family: str
+) -> None:
+    backbone = build(tiny(family), 1)
+    rows = prepare(backbone, few_utterances.texts[:6])
+    pick = widened(rows.pick(np.arange(6), CPU))
+
+    def drop(batch: B) -> B:
+        return batch.without((batch.ids > 4) & (batch.ids % 2 == 0))
+
+    texts = [rows.ids[a:b] for a, b in itertools.pairwise(rows.starts)]
+    kept = [text[(text <= 4) | (text % 2 == 1)] for text in texts]
+    starts = np.cumsum([0, *map(len, kept)])
+    shorter = TokenRows(torch.cat(kept), starts, rows.pad_id)
+    assert all(len(text) >= 2 for text in kept)
+    assert len(shorter.ids) < len(rows.ids)
+    with torch.no_grad():
+        dropped = backbone(rows, pick, drop)
+        expected = backbone(shorter, np.arange(6))
+        backbone.packs = False
+        padded = backbone(rows, pick, drop)
+    torch.testing.assert_close(dropped, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(padded, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("family", PACKED)

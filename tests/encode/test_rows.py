@@ -1,5 +1,7 @@
 """Token rows: picked, packed, padded, and sorted by length."""
 
+import itertools
+
 import numpy as np
 import torch
 from hypothesis import given
@@ -154,6 +156,44 @@ def test_golden_pack() -> None:
     assert layout.mask.tolist() == [True, False, True, True, True, False]
     assert layout.slot.tolist() == [0, 0, 1, 2, 3, 0]
     assert layout.place.tolist() == [0, 2, 3, 4, 2]
+
+
+@given(picked_rows(), st.integers(0, 99))
+def test_packed_and_padded_rows_lose_the_same_tokens(
+    case: tuple[TokenRows, Pick, np.ndarray], seed: int
+) -> None:
+    rows, pick, index = case
+    gone = set(np.random.default_rng(seed).permutation(len(rows.ids))[: len(rows.ids) // 2])
+    texts = [[t for t in range(rows.starts[i], rows.starts[i + 1]) if t not in gone] for i in index]
+    # As ids count up from 0, they say which token they are.
+    numbered = TokenRows(torch.arange(len(rows.ids)), rows.starts, -1)
+    lost = torch.tensor(sorted(gone), dtype=torch.long)
+    batch = numbered.pack(pick)
+    batch = batch.without(torch.isin(batch.ids, lost))
+    assert batch.hidden is None
+    ends = batch.layout.bounds.tolist()
+    found = [batch.ids[a:b].tolist() for a, b in itertools.pairwise(ends)]
+    assert [found[i] for i in batch.layout.order.argsort()] == texts
+    assert int(batch.layout.valid.sum()) == sum(map(len, texts)) == ends[-1]
+    assert (batch.ids.shape, batch.layout.boxes) == ((pick.tokens,), pick.boxes)
+    padded = numbered.batch(pick.index, CPU, pick.width)
+    padded = padded.without(torch.isin(padded.ids, lost))
+    assert padded.ids.shape == (len(index), pick.width)
+    for ids, mask, text in zip(padded.ids, padded.mask, texts, strict=True):
+        assert mask.tolist() == [1] * len(text) + [0] * (pick.width - len(text))
+        assert ids[: len(text)].tolist() == text
+
+
+def test_golden_loss_of_tokens() -> None:
+    rows = TokenRows(torch.tensor([7, 8, 9, 5, 6, 4]), np.array([0, 3, 5, 6]), 1)
+    batch = rows.pack(Pick(torch.tensor([0, 1]), 6, ((1, 2), (1, 4))))
+    assert batch.ids.tolist() == [5, 6, 7, 8, 9, 1]
+    assert batch.row.tolist() == [0, 0, 1, 1, 1, 1]
+    shorter = batch.without(torch.tensor([True, False, False, True, False, False]))
+    assert shorter.ids[:3].tolist() == [6, 7, 9]
+    assert shorter.layout.column.tolist() == [0, 0, 1, 0, 0, 0]
+    assert shorter.layout.bounds.tolist() == [0, 1, 3]
+    assert shorter.outside.tolist() == [False] * 3 + [True] * 3
 
 
 def test_batch_of_a_given_width_is_padded_to_it() -> None:

@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from ronid.config import ALL_LAYERS
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder
-from ronid.encode.rows import TokenRows, VectorRows
+from ronid.encode.rows import B, TokenRows, VectorRows
 from ronid.encode.transformer import TransformerBackbone, masked_mean
 from ronid.errors import RonidWarning, UsageError
 from toys import FAMILIES, TinyEncoder, Toy
@@ -86,9 +86,9 @@ def test_altered_tokens_run_all_layers_and_agree_with_the_whole_model(
     assert isinstance(rows, TokenRows)
     shown: list[Tensor] = []
 
-    def alter(ids: Tensor, outside: Tensor) -> Tensor:
-        shown.append(~outside.flatten())
-        return second_masked(ids)
+    def alter(batch: B) -> B:
+        shown.append(~batch.outside.flatten())
+        return batch.with_ids(second_masked(batch.ids))
 
     def second_masked(ids: Tensor) -> Tensor:
         """Put the mask token behind every first token."""
@@ -218,7 +218,7 @@ def test_altered_tokens_have_gradient_in_the_trained_layers_only(
     rows = backbone.prepare(few_utterances.texts[:5], FrozenCache())
     assert isinstance(rows, TokenRows)
     calls = Calls(backbone)
-    backbone.states(rows, rows.pick(np.arange(5), CPU), lambda ids, _: ids)
+    backbone.states(rows, rows.pick(np.arange(5), CPU), lambda batch: batch.with_ids(batch.ids))
     assert min(calls.count) == 1
     assert max(calls.count) == 1
     assert calls.gradient == [False] * (len(backbone.layers) - 1) + [True]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ronid.losses.language_model import (
-    erase_tokens,
     hidden_tokens,
     language_model_loss,
     mask_tokens,
     replace_tokens,
+    tokens_to_erase,
 )
 
 MASK_ID, VOCAB = 4, 1000
@@ -105,35 +105,34 @@ def test_replacement_touches_a_quarter_of_plain_tokens() -> None:
     assert int(replaced.max()) < VOCAB
 
 
-def test_erasure_takes_four_tenths_of_plain_tokens() -> None:
-    ids, special = batch(300, 53)
-    erased = erase_tokens(ids, special, erased_id=MASK_ID, generator=seeded())
-    gone = erased == MASK_ID
-    assert float(gone[~special].float().mean()) == pytest.approx(0.4, abs=0.01)
-    assert erased[~gone].equal(ids[~gone])
+def rows_of(ids: Tensor) -> Tensor:
+    return torch.arange(len(ids))[:, None].expand_as(ids)
 
 
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 1000), probability=st.floats(0, 1))
-def test_erasure_leaves_special_tokens_and_all_others_as_they_are(
-    seed: int, probability: float
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    share=st.floats(0, 1),
+    lengths=st.lists(st.integers(0, 9), min_size=1),
+)
+def test_erasure_takes_its_share_of_the_plain_tokens_of_every_row(
+    seed: int, share: float, lengths: list[int]
 ) -> None:
-    ids, special = batch(4, 12)
-    before = ids.clone()
-    drawn = {"generator": seeded(seed), "probability": probability}
-    erased = erase_tokens(ids, special, erased_id=MASK_ID, **drawn)
-    assert ids.equal(before)
-    assert erased.dtype == ids.dtype
-    assert erased[special].equal(ids[special])
-    assert ((erased == ids) | (erased == MASK_ID)).all()
+    special = torch.tensor([[not 1 <= c <= n for c in range(11)] for n in lengths])
+    rows = rows_of(special)
+    gone = tokens_to_erase(rows, special, generator=seeded(seed), share=share)
+    assert gone.shape == special.shape
+    assert not (gone & special).any()
+    assert gone.sum(1).tolist() == [math.floor(share * n) for n in lengths]
+    flat = tokens_to_erase(rows.flatten(), special.flatten(), generator=seeded(seed), share=share)
+    assert flat.equal(gone.flatten())
 
 
-def test_erasure_of_all_or_nothing() -> None:
-    ids, special = batch(3, 9)
-    kept = erase_tokens(ids, special, erased_id=MASK_ID, generator=seeded(), probability=0)
-    gone = erase_tokens(ids, special, erased_id=MASK_ID, generator=seeded(), probability=1)
-    assert kept.equal(ids)
-    assert (gone == MASK_ID).equal(~special)
+def test_every_token_is_as_likely_to_be_erased() -> None:
+    special = torch.zeros(4000, 7, dtype=torch.bool)
+    special[:, 0] = special[:, -1] = True
+    share = tokens_to_erase(rows_of(special), special, generator=seeded()).float().mean(0)
+    assert share.tolist() == pytest.approx([0, 0.4, 0.4, 0.4, 0.4, 0.4, 0], abs=0.04)
 
 
 def test_erasure_without_a_generator_follows_the_global_seed() -> None:
@@ -142,7 +141,7 @@ def test_erasure_without_a_generator_follows_the_global_seed() -> None:
     with torch.random.fork_rng(devices=[]):
         for seed in (3, 3, 4):
             torch.manual_seed(seed)
-            drawn.append(erase_tokens(ids, special, erased_id=MASK_ID))
+            drawn.append(tokens_to_erase(rows_of(ids), special))
     assert drawn[0].equal(drawn[1])
     assert not drawn[0].equal(drawn[2])
 

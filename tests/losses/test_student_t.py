@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ronid.losses.student_t import self_training_loss, sharpened, student_t
+from ronid.losses.student_t import own_target_loss, self_training_loss, sharpened, student_t
 
 Table = list[list[float]]
 seeds = st.integers(0, 1000)
@@ -224,6 +224,29 @@ def test_a_step_downhill_moves_points_to_their_centre() -> None:
     assert points.grad[1] < 0
 
 
+@settings(max_examples=40, deadline=None)
+@given(**sizes)
+def test_a_target_that_moves_along_has_the_same_value(n: int, k: int, seed: int) -> None:
+    q = soft(n, k, seed)
+    expected = float(self_training_loss(q, sharpened(q)))
+    assert float(own_target_loss(q)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_gradient_through_the_target_is_that_of_finite_differences() -> None:
+    points, centres = noise(5, 3).requires_grad_(), noise(4, 3, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda z, mu: own_target_loss(student_t(z, mu)), (points, centres)
+    )
+
+
+def test_a_target_that_moves_along_flattens_what_a_fixed_one_sharpens() -> None:
+    logits = (0.1 * noise(8, 5)).requires_grad_()  # nearly uniform
+    q = logits.softmax(dim=1)
+    (fixed,) = torch.autograd.grad(self_training_loss(q, sharpened(q)), logits, retain_graph=True)
+    (moving,) = torch.autograd.grad(own_target_loss(q), logits)
+    assert torch.cosine_similarity(fixed.flatten(), moving.flatten(), dim=0) < -0.9
+
+
 @pytest.mark.parametrize(
     ("points", "centres"),
     [
@@ -244,9 +267,13 @@ def test_a_step_downhill_moves_points_to_their_centre() -> None:
 def test_values_and_gradients_are_finite(points: Tensor, centres: Tensor) -> None:
     z, mu = points.clone().requires_grad_(), centres.clone().requires_grad_()
     stale = torch.ones(len(z), len(mu)) / len(mu)
-    for p in (None, stale):  # a target of this step, and one that q has moved away from
-        q = student_t(z, mu)
-        loss = self_training_loss(q, sharpened(q) if p is None else p)
+    # A target of this step, one that q has moved away from, and one that moves along.
+    for loss_of in (
+        lambda q: self_training_loss(q, sharpened(q)),
+        lambda q: self_training_loss(q, stale),
+        own_target_loss,
+    ):
+        loss = loss_of(student_t(z, mu))
         gradients = torch.autograd.grad(loss, [z, mu])
         assert loss.isfinite()
         assert all(gradient.isfinite().all() for gradient in gradients)
@@ -257,4 +284,4 @@ def test_nothing_is_read_back_from_the_device() -> None:
     with FakeTensorMode():
         points, centres = torch.randn(6, 4, requires_grad=True), torch.randn(3, 4)
         q = student_t(points, centres)
-        self_training_loss(q, sharpened(q, torch.ones(3))).backward()
+        (self_training_loss(q, sharpened(q, torch.ones(3))) + own_target_loss(q)).backward()

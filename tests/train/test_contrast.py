@@ -1,5 +1,6 @@
 """Neighbour contrast before the EM loop."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -137,13 +138,32 @@ def test_contrast_is_made_on_unit_vectors_of_the_projection_which_learns_too(
     before = [weight.detach().clone() for weight in head.parameters()]
     widths: set[tuple[int, float]] = set()
 
-    def note(vectors: torch.Tensor, *rest: Any) -> torch.Tensor:
+    def note(vectors: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
         lengths = vectors.detach().norm(dim=1)
         widths.add((vectors.shape[1], round(float((lengths - 1).abs().max()), 4)))
-        return neighbour_loss(vectors, *rest)
+        return neighbour_loss(vectors, *rest, **named)
 
     monkeypatch.setattr(module, "neighbour_loss", note)
     rows = training.encoder.prepare(split.texts)
     contrast(training, split, rows, replace(CONFIG, epochs=1), head=head)
     assert widths == {(7, 0.0)}
     assert not any(map(torch.equal, before, head.parameters()))
+
+
+def test_a_drawn_neighbour_has_the_positives_of_its_anchor_where_they_are_paired() -> None:
+    vectors = torch.nn.functional.normalize(torch.randn(6, 5, dtype=torch.float64), dim=1)
+    # Anchors 0, 1, 2 with neighbours 3, 4, 5; 1 is a neighbour of 0, but not 0 one of 1.
+    neighbours = torch.tensor([[3, 1], [4, 5], [5, 4], [4, 5], [5, 3], [3, 4]])
+    targets = torch.tensor([-1, 7, 7, -1, -1, -1])  # 1 and 2 share an intent
+    loss = neighbour_loss(vectors, torch.arange(6), neighbours, targets, 0.5, paired=True)
+    positive = {(0, 0), (0, 1), (1, 1), (1, 2), (2, 1), (2, 2)}
+    expected = []
+    for i in range(6):
+        others = [j for j in range(6) if j != i]
+        scores = {j: float(vectors[i] @ vectors[j]) / 0.5 for j in others}
+        total = math.log(sum(math.exp(scores[j]) for j in others))
+        own = [total - scores[j] for j in others if (i % 3, j % 3) in positive]
+        expected.append(sum(own) / len(own))
+    assert float(loss) == pytest.approx(sum(expected) / 6)
+    apart = neighbour_loss(vectors, torch.arange(6), neighbours, targets, 0.5)
+    assert float(apart) != pytest.approx(float(loss))

@@ -12,7 +12,7 @@ from ronid.config import ALL_LAYERS, EncoderConfig, PretrainConfig
 from ronid.encode.encoder import build_encoder
 from ronid.errors import UsageError
 from ronid.train.checkpoint import Checkpoint
-from ronid.train.pretrain import pretrain, pretrain_layers
+from ronid.train.pretrain import learn_language_head, pretrain, pretrain_layers
 from ronid.train.state import Training
 from ronid.types import Split
 from toys import FAMILIES, TinyEncoder, Toy
@@ -191,3 +191,51 @@ def test_classifier_is_not_kept_unless_asked(tiny: TinyEncoder, few_utterances: 
     training = start(tiny("bert"))
     pretrain_layers(training, few_utterances.split(), SHORT, 1)
     assert training.kept == {}
+
+
+class TestLanguageHead:
+    CONFIG = replace(SHORT, trainable_layers=ALL_LAYERS, language_batch=16)
+
+    def learn(self, training: Training, split: Split, epochs: int) -> None:
+        rows = training.encoder.prepare(split.texts)
+        learn_language_head(training, rows, self.CONFIG, epochs)
+
+    def test_a_new_head_learns_while_the_encoder_stands_still(
+        self, tiny: TinyEncoder, utterances: Toy
+    ) -> None:
+        training = start(tiny("bert"), ALL_LAYERS)
+        model = training.encoder.backbone.model
+        before = [p.detach().clone() for p in model.parameters()]
+        self.learn(training, utterances.split(), 6)
+        losses = [row["loss"] for row in training.history if row["stage"] == "language_head"]
+        assert len(losses) == 6
+        assert losses[-1] < 0.95 * losses[0]
+        assert all(map(torch.equal, before, model.parameters()))
+        assert training.encoder.backbone.trainable_layers == ALL_LAYERS
+        self.learn(training, utterances.split(), 6)  # over is over
+        assert len(training.history) == 6
+
+    def test_pre_training_goes_on_with_it(self, tiny: TinyEncoder, utterances: Toy) -> None:
+        first = []
+        for epochs in (0, 12):
+            training = start(tiny("bert"), ALL_LAYERS)
+            short = replace(self.CONFIG, epochs=1, lr=0.0)
+            pretrain_layers(training, utterances.split(), short, 1, language_head_epochs=epochs)
+            first.append(training.history[-1]["loss_mlm"])
+        assert first[1] < 0.95 * first[0]
+
+    def test_a_head_of_the_checkpoint_is_left_as_it_is(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        training = start(tiny("bert", masked_lm=True), ALL_LAYERS)
+        self.learn(training, few_utterances.split(), 3)
+        assert training.history == []
+
+    def test_without_masked_words_there_is_nothing_to_learn(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        training = start(tiny("bert"), ALL_LAYERS)
+        rows = training.encoder.prepare(few_utterances.texts)
+        learn_language_head(training, rows, replace(self.CONFIG, language_weight=0.0), 3)
+        assert training.history == []
+        assert training.finished == []

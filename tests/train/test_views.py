@@ -1,14 +1,17 @@
 """A view with replaced or erased tokens is another view of the same utterance, and needs tokens."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import Encoder, build_encoder
+from ronid.encode.rows import TokenBatch
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
-from ronid.train.views import erased_id, erased_view, untouchable, view
+from ronid.train.views import erased_view, untouchable, view
 from toys import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
@@ -43,7 +46,7 @@ def test_special_tokens_and_padding_are_untouchable(tiny: TinyEncoder, few_utter
     backbone = build(tiny("bert")).backbone
     assert isinstance(backbone, TransformerBackbone)
     batch = backbone.tokenize(few_utterances.texts[:6]).batch(np.arange(6), CPU)
-    fixed = untouchable(backbone, batch.ids, batch.mask == 0)
+    fixed = untouchable(backbone, batch)
     for row in range(6):
         length = int(batch.mask[row].sum())
         expected = [c in (0, length - 1) or c >= length for c in range(batch.ids.shape[1])]
@@ -54,8 +57,8 @@ def test_places_outside_of_a_text_are_untouchable_whatever_stands_there(tiny: Ti
     backbone = build(tiny("bert")).backbone
     assert isinstance(backbone, TransformerBackbone)
     words = torch.tensor(backbone.tokenizer.convert_tokens_to_ids(["refund", "money", "[MASK]"]))
-    outside = torch.tensor([True, False, False])
-    assert untouchable(backbone, words, outside).tolist() == [True, False, True]
+    batch = TokenBatch(words[None], torch.tensor([[0, 1, 1]]), None)
+    assert untouchable(backbone, batch).tolist() == [[True, False, True]]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -101,17 +104,26 @@ class TestErasedView:
         assert erased_view(bare, bare.prepare(few_utterances.texts), index, 0.0).shape[0] == 5
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_with_all_words_erased_it_is_the_view_of_masks_alone(
+    def test_with_all_words_erased_it_is_the_view_of_no_words(
         self, tiny: TinyEncoder, family: str
     ) -> None:
         encoder = build(tiny(family))
-        word = encoder.backbone.tokenizer.mask_token
-        rows = encoder.prepare(["refund money back"])
-        length = int(rows.lengths[0])
-        masks = encoder.prepare([" ".join([word] * (length - 2))])
-        assert int(masks.lengths[0]) == length
+        rows, empty = encoder.prepare(["refund money back"]), encoder.prepare([""])
+        assert int(empty.lengths[0]) == 2
         seen = erased_view(encoder, rows, np.array([0]), 1.0)
-        torch.testing.assert_close(seen, encoder(masks, np.array([0])), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(seen, encoder(empty, np.array([0])), rtol=1e-4, atol=1e-5)
+
+    def test_a_part_of_the_words_is_left(self, tiny: TinyEncoder) -> None:
+        encoder = build(tiny("bert"))
+        words = ["refund", "money", "back"]
+        rows = encoder.prepare([" ".join(words)])
+        pairs = encoder.prepare([" ".join(pair) for pair in itertools.combinations(words, 2)])
+        torch.manual_seed(0)
+        seen = erased_view(encoder, rows, np.zeros(20, np.int64), 0.4)  # floor(0.4 * 3) = 1 of 3
+        possible = encoder(pairs, np.arange(3))
+        gaps = torch.cdist(seen, possible).detach()
+        assert float(gaps.min(dim=1).values.max()) < 1e-4
+        assert len(set(gaps.argmin(dim=1).tolist())) == 3
 
     def test_a_row_picked_twice_has_two_views_that_follow_the_seed(
         self, tiny: TinyEncoder, few_utterances: Toy
@@ -125,15 +137,6 @@ class TestErasedView:
         assert torch.equal(views[0], views[1])
         assert not torch.allclose(views[0], views[2])
         assert not torch.allclose(views[0][:5], views[0][5:])
-
-    def test_token_that_says_nothing_is_the_best_there_is(self, tiny: TinyEncoder) -> None:
-        backbone = build(tiny("bert")).backbone
-        assert isinstance(backbone, TransformerBackbone)
-        tokenizer = backbone.tokenizer
-        for name in ("mask_token", "unk_token", "pad_token"):
-            assert erased_id(backbone) == getattr(tokenizer, f"{name}_id")
-            setattr(tokenizer, name, None)
-        assert erased_id(backbone) == 0
 
     def test_vectors_have_no_tokens_to_erase(self, tiny: TinyEncoder, few_utterances: Toy) -> None:
         encoder = build(tiny("bert"), layers=0, width=4)

@@ -41,6 +41,7 @@ class Layout:
     The padded form is a few boxes of utterances of like length, one after the other.
 
     Args:
+        row: (t,) utterance of each token, counted in the order of the boxes; the last in filling.
         column: (t,) place of each token in its utterance.
         valid: (t,) false for the filling behind the last token.
         place: (t,) place of each token in the padded form.
@@ -51,6 +52,7 @@ class Layout:
         boxes: Utterances and width of each box.
     """
 
+    row: Tensor
     column: Tensor
     valid: Tensor
     place: Tensor
@@ -59,6 +61,46 @@ class Layout:
     bounds: Tensor
     order: Tensor
     boxes: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(
+        cls, lengths: Tensor, order: Tensor, tokens: int, boxes: tuple[tuple[int, int], ...]
+    ) -> "Layout":
+        """Lay utterances end to end, and filling behind them; nothing is read from a GPU.
+
+        Args:
+            lengths: (b,) tokens of each utterance, in the order of the boxes.
+            order: (b,) which utterances these are.
+            tokens: Tokens of all of them together, or more.
+            boxes: Utterances and width of each box, none narrower than one of its utterances.
+        """
+        device = lengths.device
+        ends = lengths.cumsum(0)
+        begins = ends - lengths
+        token = torch.arange(tokens, device=device)
+        row = torch.searchsorted(ends, token, right=True).clamp(max=len(lengths) - 1)
+        valid = token < ends[-1]
+        column = torch.where(valid, token - begins[row], 0)
+        first, slots, masks = [], [], []  # of each row in the padded form
+        a = base = 0
+        for rows, width in boxes:
+            columns = torch.arange(width, device=device)
+            mask = columns < lengths[a : a + rows, None]
+            masks.append(mask.flatten())
+            slots.append(torch.where(mask, begins[a : a + rows, None] + columns, 0).flatten())
+            first.append(base + width * torch.arange(rows, device=device))
+            a, base = a + rows, base + rows * width
+        return cls(
+            row=row,
+            column=column,
+            valid=valid,
+            place=torch.cat(first)[row] + column,
+            slot=torch.cat(slots),
+            mask=torch.cat(masks),
+            bounds=torch.cat([begins[:1], ends]).to(torch.int32),
+            order=order,
+            boxes=boxes,
+        )
 
     @property
     def widest(self) -> int:

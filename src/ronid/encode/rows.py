@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -62,6 +62,26 @@ class TokenBatch:
     mask: Tensor
     hidden: Tensor | None
 
+    @property
+    def outside(self) -> Tensor:
+        """(b, l) true where there is no token."""
+        return self.mask == 0
+
+    @property
+    def row(self) -> Tensor:
+        """(b, l) the row of each place."""
+        return torch.arange(len(self.ids), device=self.ids.device)[:, None].expand_as(self.ids)
+
+    def with_ids(self, ids: Tensor) -> "TokenBatch":
+        """Other tokens in the same places, of which frozen layers have said nothing."""
+        return replace(self, ids=ids, hidden=None)
+
+    def without(self, gone: Tensor) -> "TokenBatch":
+        """Let the tokens `gone`, (b, l), fall out: those behind them move up."""
+        order = (gone | self.outside).to(torch.int8).argsort(dim=1, stable=True)
+        mask = (~gone).to(self.mask) * self.mask
+        return TokenBatch(self.ids.gather(1, order), mask.gather(1, order), None)
+
 
 @dataclass(frozen=True)
 class PackedBatch:
@@ -76,6 +96,33 @@ class PackedBatch:
     ids: Tensor
     layout: Layout
     hidden: Tensor | None
+
+    @property
+    def outside(self) -> Tensor:
+        """(t,) true in the filling."""
+        return ~self.layout.valid
+
+    @property
+    def row(self) -> Tensor:
+        """(t,) the row of each token."""
+        return self.layout.row
+
+    def with_ids(self, ids: Tensor) -> "PackedBatch":
+        """Other tokens in the same places, of which frozen layers have said nothing."""
+        return replace(self, ids=ids, hidden=None)
+
+    def without(self, gone: Tensor) -> "PackedBatch":
+        """Let the tokens `gone`, (t,), fall out: those behind them move up."""
+        kept = self.layout.valid & ~gone
+        before = torch.cat([kept.new_zeros(1, dtype=torch.long), kept.cumsum(0)])
+        lengths = before[self.layout.bounds.long()].diff()  # no row outgrows its box
+        layout = Layout.of(lengths, self.layout.order, len(self.ids), self.layout.boxes)
+        # What fell out is filling now.
+        order = (~kept).to(torch.int8).argsort(stable=True)
+        return PackedBatch(self.ids[order], layout, None)
+
+
+B = TypeVar("B", TokenBatch, PackedBatch)
 
 
 @dataclass(frozen=True)
@@ -130,33 +177,9 @@ class TokenRows:
         starts, lengths = self._bounds[pick.index], self._lengths[pick.index]  # (b,)
         # Sorted here, not by the host: the order must follow the rows when a GPU repeats a step.
         lengths, order = lengths.sort(stable=True)
-        starts, ends = starts[order], lengths.cumsum(0)
-        begins = ends - lengths
-        token = torch.arange(pick.tokens, device=device)
-        row = torch.searchsorted(ends, token, right=True).clamp(max=len(pick) - 1)
-        valid = token < ends[-1]
-        column = torch.where(valid, token - begins[row], 0)
-        first, slots, masks = [], [], []  # of each row in the padded form
-        a = base = 0
-        for rows, width in pick.boxes:
-            columns = torch.arange(width, device=device)
-            mask = columns < lengths[a : a + rows, None]
-            masks.append(mask.flatten())
-            slots.append(torch.where(mask, begins[a : a + rows, None] + columns, 0).flatten())
-            first.append(base + width * torch.arange(rows, device=device))
-            a, base = a + rows, base + rows * width
-        layout = Layout(
-            column=column,
-            valid=valid,
-            place=torch.cat(first)[row] + column,
-            slot=torch.cat(slots),
-            mask=torch.cat(masks),
-            bounds=torch.cat([begins[:1], ends]).to(torch.int32),
-            order=order,
-            boxes=pick.boxes,
-        )
-        where = starts[row] + column
-        ids = torch.where(valid, self.ids[where].long(), self.pad_id)
+        layout = Layout.of(lengths, order, pick.tokens, pick.boxes)
+        where = starts[order][layout.row] + layout.column
+        ids = torch.where(layout.valid, self.ids[where].long(), self.pad_id)
         hidden = None
         if self.hidden is not None:
             hidden = self.hidden[where.to(self.hidden.device)].to(device)

@@ -1,9 +1,8 @@
 """A pretrained transformer cut in two: frozen lower layers run once, upper layers are trained."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from ronid.config import ALL_LAYERS
 from ronid.encode.cache import FrozenCache, content_key
 from ronid.encode.packed import Layout, prepare_model
-from ronid.encode.rows import Index, Pick, Rows, TokenRows, VectorRows, batches_by_length
+from ronid.encode.rows import B, Index, Pick, Rows, TokenRows, VectorRows, batches_by_length
 from ronid.encode.running import LayerRunner
 from ronid.encode.weights import load_pretrained
 from ronid.errors import RonidWarning, UsageError
@@ -21,8 +20,13 @@ from ronid.progress import Progress, Silent
 CPU_BATCH_TOKENS = 2_048
 GPU_BATCH_TOKENS = 65_536
 
-Alter = Callable[[Tensor, Tensor], Tensor]
-"""Given token ids and where there is none, returns other ids."""
+
+class Alter(Protocol):
+    """Changes the tokens of a batch, which then runs all layers."""
+
+    def __call__(self, batch: B, /) -> B:
+        """Return the batch with other tokens."""
+        ...
 
 
 def masked_mean(hidden: Tensor, mask: Tensor) -> Tensor:
@@ -219,14 +223,14 @@ class TransformerBackbone(nn.Module):
         """Run a batch without padding: (t, h) states and where they belong."""
         batch = rows.pack(pick)
         if alter is not None:
-            batch = replace(batch, ids=alter(batch.ids, ~batch.layout.valid), hidden=None)
+            batch = alter(batch)
         return self._runner.packed(batch, self._above(batch.hidden)), batch.layout
 
     def _padded(self, rows: TokenRows, pick: Pick, alter: Alter | None) -> tuple[Tensor, Tensor]:
         """Run a padded batch: (b, l, h) states and (b, l) mask."""
         batch = rows.batch(pick.index, self.device, pick.width)
         if alter is not None:
-            batch = replace(batch, ids=alter(batch.ids, batch.mask == 0), hidden=None)
+            batch = alter(batch)
         return self._runner.padded(batch, self._above(batch.hidden)), batch.mask
 
     def _above(self, hidden: Tensor | None) -> list[nn.Module]:

@@ -80,30 +80,36 @@ def replace_tokens(
     return torch.where(chosen, _random_tokens(input_ids, vocab_size, generator), input_ids)
 
 
-def erase_tokens(
-    input_ids: Tensor,
+def tokens_to_erase(
+    rows: Tensor,
     special_mask: Tensor,
     *,
-    erased_id: int,
     generator: torch.Generator | None = None,
-    probability: float = 0.4,
+    share: float = 0.4,
 ) -> Tensor:
-    """Random token erasure: another view of the same utterance, in which words are missing.
+    """Draw tokens that are to fall out: another view of the same utterance, words missing.
 
-    The places of erased tokens stay: a batch has the same shape whatever is drawn.
+    Of the n tokens of an utterance that are not special, floor(share n) are drawn, so that
+    something is always left of it.
 
     Args:
-        input_ids: (b, l) token ids.
-        special_mask: (b, l) true for special and padding tokens; these are never touched.
-        erased_id: Id of the token that says nothing, such as the mask token.
+        rows: Utterance of each token, of any shape.
+        special_mask: The same shape, true for special and padding tokens; these are never drawn.
         generator: Source of the draws; None for the one of the device, seeded by the loop.
-        probability: Chance of a token to be erased.
+        share: Share of the tokens of an utterance that fall out.
 
     Returns:
-        (b, l) token ids.
+        The same shape, true for tokens that fall out.
     """
-    chosen = (_chance(input_ids, generator) < probability) & ~special_mask.bool()
-    return torch.where(chosen, erased_id, input_ids)
+    fixed = special_mask.bool().flatten()
+    # By utterance, in each the special tokens last and all others as drawn.
+    groups = 2 * rows.flatten() + fixed
+    keys, order = (groups + _chance(groups, generator).double()).sort()
+    own = groups[order] // 2 * 2
+    first = torch.searchsorted(keys, own.double())
+    plain = torch.searchsorted(keys, own.double() + 1) - first  # of the same utterance
+    chosen = torch.arange(len(keys), device=keys.device) - first < (share * plain.double()).floor()
+    return torch.zeros_like(fixed).scatter(0, order, chosen).view_as(special_mask)
 
 
 def language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -86,6 +86,33 @@ def self_training_loss(q: Tensor, p: Tensor) -> Tensor:
     Returns:
         The loss, a scalar; 0 for an empty batch.
     """
-    # A q of 0, of a centre 1e19 times farther than another, has no logarithm.
-    log_q = q.clamp(min=torch.finfo(q.dtype).tiny).log()
-    return kl_div(log_q, p.detach().to(q), reduction="sum") / max(1, len(q))
+    return kl_div(_logged(q), p.detach().to(q), reduction="sum") / max(1, len(q))
+
+
+def own_target_loss(q: Tensor) -> Tensor:
+    """Divergence of a batch's soft assignment from its own target, which moves along.
+
+    Purpose: self-training as DWGF's published code has it.
+
+    Inputs: q (n, k) of `student_t`, a batch.
+
+    Equation: that of `self_training_loss` with p of `sharpened`, but p is a function of q.
+
+    Reference: Shi et al., 2023, Diffusion Weighted Graph Framework (DWGF), its code.
+
+    Relations: the value of `self_training_loss(q, sharpened(q))`, but not its gradient. Where q is
+    nearly uniform they are opposed: a fixed target is met by a surer q, one that moves along is met
+    where q and its square agree, in a flatter one.
+
+    Returns:
+        The loss, a scalar; 0 for an empty batch.
+    """
+    log_q = _logged(q)
+    shares = q.sum(dim=0).clamp(min=torch.finfo(q.dtype).tiny)
+    log_p = (2 * log_q - shares.log()).log_softmax(dim=1)
+    return (log_p.exp() * (log_p - log_q)).sum() / max(1, len(q))
+
+
+def _logged(q: Tensor) -> Tensor:
+    """Logarithms; a q of 0, of a centre 1e19 times farther than another, has none."""
+    return q.clamp(min=torch.finfo(q.dtype).tiny).log()

@@ -59,6 +59,8 @@ class NeighbourConfig:
         token_replacement: Chance of a token to become a random one, in anchors and neighbours.
         projection_width: Width of the space in which the contrast is made.
         head_dropout: Dropout inside the projection.
+        paired: Whether an anchor and its drawn neighbour count as two views of the anchor, as
+            published; else each has the positives of its own list.
     """
 
     epochs: int = 34
@@ -70,6 +72,7 @@ class NeighbourConfig:
     token_replacement: float = 0.25
     projection_width: int = 128
     head_dropout: float = 0.1
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Config:
     """Settings of CLNN.
 
     Args:
+        language_head_epochs: Passes that train a new head for masked words, before all else.
         pretrain: The first stage.
         contrast: The second stage.
         restarts: Starts of k-means, of which that of least inertia is kept.
@@ -88,6 +92,7 @@ class Config:
         default_factory=lambda: EncoderConfig(trainable_layers=ALL_LAYERS, normalise=False)
     )
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    language_head_epochs: int = 0
     pretrain: PretrainConfig = field(
         default_factory=lambda: PretrainConfig(trainable_layers=ALL_LAYERS)
     )
@@ -102,11 +107,25 @@ class Config:
 
 def fit(split: Split, config: Config, training: Training) -> Discovery:
     """Discover the intents of `split`."""
-    pretrain_layers(training, split, config.pretrain, config.encoder.trainable_layers)
+    pretrain_layers(
+        training,
+        split,
+        config.pretrain,
+        config.encoder.trainable_layers,
+        language_head_epochs=config.language_head_epochs,
+    )
     rows = training.encoder.prepare(inputs_of(split), training.progress)
     near = config.contrast
     head = projection(training, "contrast", near.projection_width, dropout=near.head_dropout)
-    contrast(training, split, rows, _shared(near), length=near.neighbours, head=head)
+    contrast(
+        training,
+        split,
+        rows,
+        _shared(near),
+        length=near.neighbours,
+        head=head,
+        paired=near.paired,
+    )
     return gather_by_kmeans(training, split, rows, n_init=config.restarts)
 
 

@@ -13,7 +13,10 @@ Deviations and guesses:
 - The graph keeps the heaviest `graph_width` weights of a row, its published form is dense. 2048 of
   them lose about 6 % with the 50 neighbours of StackOverflow, so there it is twice as many;
   `graph_dropped` in the history says what share is lost.
-- Targets of the self-training carry no gradient; in the published code they do, by oversight.
+- Targets of the self-training carry no gradient unless `target_gradient` is set; in the published
+  code they do.
+- A sentence encoder brings no head for masked words, as BERT does; `language_head_epochs` passes
+  over all utterances train a new one alone before pre-training.
 - Batches are shuffled: the memory knows its rows by number.
 - What the momentum encoder reads is not known: here a view of its own, with other tokens replaced
   and other dropout. It follows the projection too; inference is by the trained encoder.
@@ -36,7 +39,7 @@ from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.losses.memory_contrast import memory_contrast_loss
-from ronid.losses.student_t import self_training_loss, sharpened
+from ronid.losses.student_t import own_target_loss, self_training_loss, sharpened
 from ronid.train.batches import shuffled_batches, steps_per_epoch
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather_by_kmeans
@@ -77,6 +80,7 @@ class DiscoveryConfig:
         encoder_momentum: Share that the weights of the momentum encoder keep of themselves in a
             step.
         self_training_weight: alpha, weight of the self-training of centres.
+        target_gradient: Whether the targets of the self-training carry a gradient.
         restarts: k-means restarts, for the first centres and in the end.
         smoothing_neighbours: Nearest neighbours along which a set is smoothed to cluster it.
         smoothing_rounds: How often it is.
@@ -92,6 +96,7 @@ class DiscoveryConfig:
     temperature: float = 0.2
     encoder_momentum: float = 0.8
     self_training_weight: float = 0.3
+    target_gradient: bool = False
     restarts: int = 20
     smoothing_neighbours: int = 25
     smoothing_rounds: int = 2
@@ -102,6 +107,7 @@ class Config:
     """Settings of DWGF; its sections are its stages.
 
     Args:
+        language_head_epochs: Passes that train a new head for masked words, before all else.
         pretrain: Cross-entropy and masked words.
         discovery: Contrast along the graph, and inference.
     """
@@ -112,6 +118,7 @@ class Config:
         default_factory=lambda: EncoderConfig(trainable_layers=ALL_LAYERS, normalise=False)
     )
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    language_head_epochs: int = 0
     pretrain: PretrainConfig = field(
         default_factory=lambda: PretrainConfig(labelled_batch=128, trainable_layers=ALL_LAYERS)
     )
@@ -125,7 +132,13 @@ class Config:
 
 def fit(split: Split, config: Config, training: Training) -> Discovery:
     """Discover the intents of `split`."""
-    pretrain_layers(training, split, config.pretrain, config.encoder.trainable_layers)
+    pretrain_layers(
+        training,
+        split,
+        config.pretrain,
+        config.encoder.trainable_layers,
+        language_head_epochs=config.language_head_epochs,
+    )
     rows = training.encoder.prepare(inputs_of(split), training.progress)
     learn(training, split, rows, config.discovery)
     return gather_by_kmeans(training, split, rows, n_init=config.discovery.restarts)
@@ -184,7 +197,9 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         weights = graph.rows(pick.index)
         joined = memory_contrast_loss(queries, memory.vectors, weights, config.temperature)
         q = centres(features)
-        taught = self_training_loss(q, sharpened(q))
+        taught = (
+            own_target_loss(q) if config.target_gradient else self_training_loss(q, sharpened(q))
+        )
         loss = joined + config.self_training_weight * taught
         return {"loss": loss, "loss_graph": joined, "loss_self_training": taught}
 

@@ -79,7 +79,7 @@ class Config:
         lr: Learning rate of clustering.
         batch: Rows per step; each comes in two views.
         temperature: Temperature of both contrasts of clustering.
-        token_erasure: Chance of a token to be erased in a view.
+        token_erasure: Share of the tokens of an utterance that fall out of a view.
         restarts: Starts of the first k-means; later ones have one, the last centroids.
     """
 

@@ -28,6 +28,7 @@ def contrast(  # noqa: PLR0913 - none follows from another
     *,
     length: int = 0,
     head: nn.Module | None = None,
+    paired: bool = False,
 ) -> None:
     """Bring neighbours and rows of the same given intent together.
 
@@ -38,6 +39,7 @@ def contrast(  # noqa: PLR0913 - none follows from another
         config: Settings; a `labelled_batch` of 0 leaves out the supervised part.
         length: Neighbours of every row, as far as there are so many; 0 for `list_length`.
         head: Space in which the contrast is made, trained along; None for the features' own.
+        paired: Whether a drawn neighbour has the positives of its anchor, not its own.
     """
     if "contrast" in training.finished or config.epochs == 0 or len(rows) < 3:
         return
@@ -77,6 +79,7 @@ def contrast(  # noqa: PLR0913 - none follows from another
             state.tensors["neighbours"],
             targets,
             config.temperature,
+            paired=paired,
         )
         if not known:
             return {"loss": near, "loss_neighbour": near}
@@ -103,9 +106,27 @@ def with_neighbours(anchors: IntArray, neighbours: IntArray, rng: np.random.Gene
     return np.concatenate([anchors, drawn])
 
 
-def neighbour_loss(
-    vectors: Tensor, index: Tensor, neighbours: Tensor, targets: Tensor, temperature: float
+def neighbour_loss(  # noqa: PLR0913 - what is contrasted, and what with
+    vectors: Tensor,
+    index: Tensor,
+    neighbours: Tensor,
+    targets: Tensor,
+    temperature: float,
+    *,
+    paired: bool = False,
 ) -> Tensor:
-    """Contrast of a batch in which neighbours and equal given intents are positives."""
-    positive = neighbour_mask(index, neighbours, targets)
+    """Contrast of a batch in which neighbours and equal given intents are positives.
+
+    Args:
+        vectors: (2b, d) unit vectors of anchors, and behind them of one neighbour of each.
+        index: (2b,) which rows they are.
+        neighbours: (n, m) neighbours of every training row.
+        targets: (n,) given intents, -1 where there is none.
+        temperature: Temperature.
+        paired: Whether a neighbour stands for its anchor, with the anchor's positives.
+    """
+    if paired:
+        positive = neighbour_mask(index[: len(index) // 2], neighbours, targets).repeat(2, 2)
+    else:
+        positive = neighbour_mask(index, neighbours, targets)
     return supervised_contrastive_loss(vectors, positive, temperature)

@@ -9,20 +9,23 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ronid.config import PretrainConfig
-from ronid.encode.language_head import language_head
-from ronid.encode.rows import Pick, Rows, TokenRows
+from ronid.encode.language_head import TiedHead, language_head
+from ronid.encode.rows import B, Pick, Rows, TokenRows
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.language_model import hidden_tokens, language_model_loss, mask_tokens
-from ronid.train.batches import cycled_batches, steps_per_epoch
+from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
 from ronid.train.held_out import held_out_rows
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.state import StageState, Training, head_weights, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import AllEpochs, BestEpoch
-from ronid.train.views import untouchable
+from ronid.train.views import reader_of, untouchable
 from ronid.types import IntArray, Split
+
+LANGUAGE_HEAD = "language_head"
+LANGUAGE_HEAD_LR = 1e-3
 
 
 def pretrain_layers(
@@ -32,6 +35,7 @@ def pretrain_layers(
     trainable_layers: int,
     *,
     keep_classes: bool = False,
+    language_head_epochs: int = 0,
 ) -> None:
     """Pre-train the layers that the section names, then make those of the next stages trainable.
 
@@ -41,6 +45,7 @@ def pretrain_layers(
         config: Settings.
         trainable_layers: Layers trained after this stage.
         keep_classes: Whether the head of the known classes is kept, as `classes`.
+        language_head_epochs: Passes that train a head for masked words alone before.
     """
     if not config.epochs or "pretrain" in training.finished:
         return
@@ -48,6 +53,7 @@ def pretrain_layers(
     encoder.backbone.set_trainable(config.trainable_layers)
     rows = encoder.prepare(inputs_of(split), training.progress)
     dev_rows = held_out_rows(training, split)
+    learn_language_head(training, rows, config, language_head_epochs)
     pretrain(training, split, rows, dev_rows, config, keep_classes=keep_classes)
     encoder.backbone.set_trainable(trainable_layers)
 
@@ -127,6 +133,42 @@ def pretrain(  # noqa: PLR0913 - the problem, its rows, and what is kept
     training.finish("pretrain", head_weights({name: state.heads[name] for name in kept}))
 
 
+def learn_language_head(
+    training: Training, rows: Rows, config: PretrainConfig, epochs: int
+) -> None:
+    """Train a new head for masked words while the encoder stands still.
+
+    The first gradients of a new head say nothing about the encoder, but are far longer than those
+    of the labels. A head that the checkpoint brought along is left as it is.
+
+    Args:
+        training: What the stages of this fit share; it keeps the head, as `language`.
+        rows: The training rows, prepared.
+        config: Settings of pre-training.
+        epochs: Passes over all rows.
+    """
+    if LANGUAGE_HEAD in training.finished or not (epochs and config.language_weight):
+        return
+    backbone = reader_of(training.encoder, rows, "language_head_epochs")
+    with seeded(training.encoder.device, training.seed, LANGUAGE_HEAD):
+        head = language_head(backbone)
+    if isinstance(head, TiedHead):
+        state = StageState(training.encoder, {"language": head})
+        steps = steps_per_epoch(len(rows), config.language_batch)
+        stage = Stage(LANGUAGE_HEAD, rows, epochs, steps, LANGUAGE_HEAD_LR)
+
+        def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
+            return ((b,) for b in shuffled_batches(len(rows), config.language_batch, rng))
+
+        def step(picks: Picks) -> Mapping[str, Tensor]:
+            return {"loss": _language_loss(state, rows, picks[0], config.mask_probability)}
+
+        backbone.set_trainable(0)
+        run_epochs(training, stage, state, batches, step)
+        backbone.set_trainable(config.trainable_layers)
+    training.finish(LANGUAGE_HEAD, head_weights({"language": head}))
+
+
 def _heads(
     training: Training, split: Split, rows: Rows, config: PretrainConfig
 ) -> dict[str, nn.Module]:
@@ -146,6 +188,7 @@ def _heads(
                     f"encoder '{encoder.name}' has no mask token; set pretrain.language_weight to 0"
                 )
             heads["language"] = language_head(encoder.backbone)
+            training.recall("language", heads["language"])
     heads = {name: head.to(encoder.device).requires_grad_(True) for name, head in heads.items()}
     # A checkpoint's own head shares the word embeddings: those are the encoder's to freeze.
     encoder.backbone.set_trainable(encoder.backbone.trainable_layers)
@@ -157,22 +200,21 @@ def _language_loss(state: StageState, rows: Rows, pick: Pick, probability: float
 
     Masked inputs run all layers, the frozen ones without gradient.
     """
-    backbone = state.encoder.backbone
+    backbone = reader_of(state.encoder, rows, "pretrain.language_weight")
     assert isinstance(rows, TokenRows)
-    assert isinstance(backbone, TransformerBackbone)
     tokenizer = backbone.tokenizer
     drawn: list[Tensor] = []
 
-    def mask(ids: Tensor, outside: Tensor) -> Tensor:
+    def mask(batch: B) -> B:
         masked, labels = mask_tokens(
-            ids,
-            untouchable(backbone, ids, outside),
+            batch.ids,
+            untouchable(backbone, batch),
             mask_id=tokenizer.mask_token_id,
             vocab_size=len(tokenizer),
             probability=probability,
         )
         drawn.append(labels.flatten())
-        return masked
+        return batch.with_ids(masked)
 
     hidden = backbone.states(rows, pick, mask)
     chosen = hidden_tokens(drawn[0], probability)

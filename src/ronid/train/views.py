@@ -3,15 +3,15 @@
 from torch import Tensor
 
 from ronid.encode.encoder import Encoder
-from ronid.encode.rows import Index, Rows, TokenRows
+from ronid.encode.rows import B, Index, PackedBatch, Rows, TokenBatch, TokenRows
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
-from ronid.losses.language_model import erase_tokens, replace_tokens
+from ronid.losses.language_model import replace_tokens, tokens_to_erase
 
 
-def untouchable(backbone: TransformerBackbone, ids: Tensor, outside: Tensor) -> Tensor:
-    """Return where no view may change a token: special tokens, and those `outside` of a text."""
-    return (ids.unsqueeze(-1) == backbone.special_ids).any(-1) | outside
+def untouchable(backbone: TransformerBackbone, batch: TokenBatch | PackedBatch) -> Tensor:
+    """Return where no view may change a token: special tokens, and places outside of a text."""
+    return (batch.ids.unsqueeze(-1) == backbone.special_ids).any(-1) | batch.outside
 
 
 def view(encoder: Encoder, rows: Rows, index: Index, replaced: float) -> Tensor:
@@ -31,33 +31,33 @@ def view(encoder: Encoder, rows: Rows, index: Index, replaced: float) -> Tensor:
     if replaced == 0:
         plain: Tensor = encoder(rows, index)
         return plain
-    backbone = _reader(encoder, rows, "token_replacement")
+    backbone = reader_of(encoder, rows, "token_replacement")
 
-    def alter(ids: Tensor, outside: Tensor) -> Tensor:
+    def alter(batch: B) -> B:
         # Drawn from the device's own generator, seeded by the loop, like dropout.
-        return replace_tokens(
-            ids,
-            untouchable(backbone, ids, outside),
+        ids = replace_tokens(
+            batch.ids,
+            untouchable(backbone, batch),
             vocab_size=len(backbone.tokenizer),
             probability=replaced,
         )
+        return batch.with_ids(ids)
 
     vectors: Tensor = encoder(rows, index, alter)
     return vectors
 
 
 def erased_view(encoder: Encoder, rows: Rows, index: Index, erased: float) -> Tensor:
-    """Return the (b, d) features of the rows `index`, some of their tokens erased.
+    """Return the (b, d) features of the rows `index`, some of their tokens fallen out.
 
-    A row that is picked twice gets two views. An erased token becomes the mask token, or, where
-    the tokenizer has none, the unknown or the padding one: dropping it would change the shape of
-    the batch. Altered tokens run all layers, the frozen ones without gradient.
+    A row that is picked twice gets two views. Altered rows run all layers, the frozen ones without
+    gradient.
 
     Args:
         encoder: The encoder.
         rows: Prepared rows.
         index: Rows.
-        erased: Chance of a token to be erased; 0 gives the rows as they are.
+        erased: Share of the tokens of an utterance that fall out; 0 gives the rows as they are.
 
     Raises:
         UsageError: Tokens are to be erased where there are only vectors.
@@ -65,25 +65,16 @@ def erased_view(encoder: Encoder, rows: Rows, index: Index, erased: float) -> Te
     if erased == 0:
         plain: Tensor = encoder(rows, index)
         return plain
-    backbone = _reader(encoder, rows, "token_erasure")
-    nothing = erased_id(backbone)
+    backbone = reader_of(encoder, rows, "token_erasure")
 
-    def alter(ids: Tensor, outside: Tensor) -> Tensor:
-        fixed = untouchable(backbone, ids, outside)
-        return erase_tokens(ids, fixed, erased_id=nothing, probability=erased)
+    def alter(batch: B) -> B:
+        return batch.without(tokens_to_erase(batch.row, untouchable(backbone, batch), share=erased))
 
     vectors: Tensor = encoder(rows, index, alter)
     return vectors
 
 
-def erased_id(backbone: TransformerBackbone) -> int:
-    """Return the id of the token that takes the place of an erased one."""
-    tokenizer = backbone.tokenizer
-    ids = (tokenizer.mask_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id)
-    return int(next((token for token in ids if token is not None), 0))
-
-
-def _reader(encoder: Encoder, rows: Rows, setting: str) -> TransformerBackbone:
+def reader_of(encoder: Encoder, rows: Rows, setting: str) -> TransformerBackbone:
     """Return the backbone that reads the tokens of `rows`, which `setting` wants to alter."""
     if isinstance(rows, TokenRows) and isinstance(encoder.backbone, TransformerBackbone):
         return encoder.backbone
