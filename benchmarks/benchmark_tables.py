@@ -180,9 +180,27 @@ def filters_table() -> str:
     rows = read_rows("count-filters.jsonl")
     for dataset, title in DATASETS.items():
         own = [row for row in rows if row["dataset"] == dataset]
-        for rule in sorted({row["rule"] for row in own}):
+        for rule in sorted({row["rule"] for row in own if "low" not in row}):
             found = {row["seed"]: row["found"] for row in own if row["rule"] == rule}
             lines.append(line(title, *_count_cells(rule, own[0]["intents"], found)))
+    return "\n".join(lines)
+
+
+def bounds_table() -> str:
+    """How often the bounds of our count hold the truth, and how far apart they are."""
+    lines = [
+        "| dataset | intents | seeds | found | bounds, mean | bounds that hold the truth |",
+        "| --- | ---: | --- | ---: | ---: | ---: |",
+    ]
+    rows = [row for row in read_rows("count-filters.jsonl") if "low" in row]
+    for dataset, title in DATASETS.items():
+        own = [row for row in rows if row["dataset"] == dataset]
+        holds = sum(row["low"] <= row["intents"] <= row["high"] for row in own)
+        figures = [f"{mean(row[key] for row in own):.0f}" for key in ("found", "low", "high")]
+        between = f"{figures[1]} to {figures[2]}"
+        seeds = seeds_text(sorted(row["seed"] for row in own))
+        held = f"{holds} of {len(own)}"
+        lines.append(line(title, str(own[0]["intents"]), seeds, figures[0], between, held))
     return "\n".join(lines)
 
 
@@ -202,6 +220,7 @@ def _count_cells(rule: str, true: int, found: dict[int, int]) -> list[str]:
 
 TABLES = {
     "ablation": ablation_table,
+    "bounds": bounds_table,
     "additions": additions_table,
     "additions-dev": additions_dev_table,
     "additions-quarter": additions_quarter_table,

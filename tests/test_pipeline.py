@@ -12,10 +12,10 @@ from ronid.data.corpus import corpus_from
 from ronid.encode.cache import FrozenCache
 from ronid.errors import ConfigError, RonidWarning, UsageError
 from ronid.model import load_model
-from ronid.pipeline import Found, discover, fit_run
+from ronid.pipeline import Found, discover, fit_run, without_empty
 from ronid.progress import Silent
 from ronid.run import Job, RunFolder
-from ronid.types import Corpus
+from ronid.types import Corpus, Discovery
 from toys import Recipe, Toy
 
 
@@ -129,3 +129,31 @@ def test_run_killed_and_done_again_ends_as_one_that_was_not(
     assert np.array_equal(answer.probabilities, again.probabilities)
     for name in ("history.jsonl", "intents.json", "encoder/weights.safetensors"):
         assert (whole.path / name).read_bytes() == (killed.path / name).read_bytes()
+
+
+def test_new_intents_without_an_utterance_are_left_out() -> None:
+    found = Discovery(
+        labels=np.array([0, 3, 5, 3]),
+        confidence=np.ones(4, np.float32),
+        embeddings=np.eye(4, 6, dtype=np.float32),
+        prototypes=np.eye(6, dtype=np.float32),
+        prior=np.array([0.2, 0.1, 0.1, 0.3, 0.1, 0.2]),
+        temperature=0.1,
+        known=("a", "b"),
+    )
+    left = without_empty(found)  # known intents stay, even b, which has none
+    assert left.labels.tolist() == [0, 2, 3, 2]
+    assert np.array_equal(left.prototypes, np.eye(6)[[0, 1, 3, 5]])
+    assert left.prior == pytest.approx(np.array([0.2, 0.1, 0.3, 0.2]) / 0.8)
+    assert left.n_intents == 4
+
+
+def test_as_many_as_asked_for_are_kept_where_that_is_certain(
+    recipe: Recipe, corpus: Corpus
+) -> None:
+    many = len(corpus) - 2
+    exact = discover(corpus, many, recipe("fast"), exact=True, device="cpu")
+    assert exact.discovery.n_intents == len(exact.model.intents) == many
+    assert min(intent.size for intent in exact.model.intents) == 0
+    free = discover(corpus, None, recipe("fast"), device="cpu")
+    assert min(intent.size for intent in free.model.intents) > 0

@@ -80,7 +80,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         "given_dim": None if corpus.embeddings is None else corpus.embeddings.shape[1],
         "cache": cache or FrozenCache(work / "cache" if work else None),
     }
-    place = choose_device(device)
+    place, certain = choose_device(device), split.count_rule == "given"
     counted: list[dict[str, Any]] = []
     if split.count_rule != "given" and not METHODS[config.method].counts:
         frozen = build_encoder(frozen_recipe(config.encoder), place, **how)
@@ -90,7 +90,8 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
     training = Training(encoder, seed, config.optimiser, progress, checkpoint, counted)
     training.restore()
 
-    discovery, scope = calibrated(_keep_given(fit(split, config, training), corpus))
+    found = _keep_given(fit(split, config, training), corpus)
+    discovery, scope = calibrated(found if certain else without_empty(found))
     intents = name_intents(corpus.texts, discovery)
     model = IntentModel(
         config=config,
@@ -123,6 +124,20 @@ def _keep_given(discovery: Discovery, corpus: Corpus) -> Discovery:
     index = {name: i for i, name in enumerate(discovery.known)}
     given = np.array([-1 if name is None else index[name] for name in corpus.labels], np.int64)
     return replace(discovery, labels=np.where(given >= 0, given, discovery.labels))
+
+
+def without_empty(discovery: Discovery) -> Discovery:
+    """Leave out new intents that hold no utterance; the others move up."""
+    kept = np.bincount(discovery.labels, minlength=discovery.n_intents) > 0
+    kept[: len(discovery.known)] = True
+    number = kept.cumsum() - 1
+    prior = discovery.prior[kept]
+    return replace(
+        discovery,
+        labels=number[discovery.labels],
+        prototypes=discovery.prototypes[kept],
+        prior=prior / prior.sum(),
+    )
 
 
 def fit_run(

@@ -4,6 +4,7 @@
     model.json  encoder/  intents.json  assignments.parquet  embeddings.safetensors
     history.jsonl  metrics.json  README.md  report.html    when it is done
     versions/                                              when it was updated, see `versions`
+    sent.jsonl                                             when a language model was asked for names
 
 Nothing here needs torch.
 """
@@ -248,6 +249,18 @@ def frozen_cache(path: Path, rows: int) -> Path:
         rows: Utterances of the version.
     """
     return path / "cache" / str(rows)
+
+
+def forget_caches(path: Path, *rows: int) -> None:
+    """Remove what a run kept of its frozen encoder, but for versions of some sizes.
+
+    Args:
+        path: Folder of the run.
+        rows: Utterances of the versions that may be needed soon.
+    """
+    needed = {frozen_cache(path, number) for number in rows}
+    for other in set(frozen_cache(path, 0).parent.glob("*")) - needed:
+        shutil.rmtree(other, ignore_errors=True)
 
 
 def open_run(path: Path) -> RunFolder:

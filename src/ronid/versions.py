@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ronid.errors import DataError, UsageError
+from ronid.together import finish
 
 FOLDER = "versions"
 POINTER = "current"
@@ -43,8 +44,40 @@ def version_folder(run: Path, number: int) -> Path:
 
 
 def current_folder(run: Path) -> Path:
-    """Return the folder of the version that counts; any other folder is returned as it is."""
-    return version_folder(run, current_number(run))
+    """Return the folder of the version that counts; any other folder is returned as it is.
+
+    Raises:
+        DataError: The version is damaged.
+    """
+    folder = version_folder(run, current_number(run))
+    finish(folder)  # what a killed `ronid name` left to be done
+    return folder
+
+
+@contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Keep other processes from changing the run; a kill frees it.
+
+    Args:
+        run: Folder of the run, not of a version.
+
+    Raises:
+        UsageError: Another process is changing it.
+    """
+    (run / FOLDER).mkdir(exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # no such locks here; the pointer is still replaced as a whole
+        yield
+        return
+    with (run / FOLDER / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"run '{run}' is being updated by another process; wait for it"
+            ) from None
+        yield
 
 
 @contextmanager
@@ -57,8 +90,7 @@ def next_version(run: Path) -> Iterator[Path]:
     Raises:
         UsageError: Another process is updating the run.
     """
-    (run / FOLDER).mkdir(exist_ok=True)
-    with _locked(run):
+    with locked(run):
         following = current_number(run) + 1
         staged, final = run / FOLDER / "next", version_folder(run, following)
         for leftover in (staged, final):  # of an update that was killed or undone
@@ -83,7 +115,7 @@ def undo(run: Path) -> int:
     """
     if not current_number(run):
         raise UsageError(f"run '{run}' has no update to undo: it is as `ronid fit` made it")
-    with _locked(run):
+    with locked(run):
         number = current_number(run)
         _point_to(run, number - 1)
         shutil.rmtree(version_folder(run, number), ignore_errors=True)
@@ -103,21 +135,3 @@ def _point_to(run: Path, number: int) -> None:
     partial = run / FOLDER / f"{POINTER}.partial"
     partial.write_text(f"{number}\n", encoding="utf-8")
     partial.replace(run / FOLDER / POINTER)
-
-
-@contextmanager
-def _locked(run: Path) -> Iterator[None]:
-    """Keep other processes from changing the run; a kill frees it."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks here; the pointer is still replaced as a whole
-        yield
-        return
-    with (run / FOLDER / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"run '{run}' is being updated by another process; wait for it"
-            ) from None
-        yield

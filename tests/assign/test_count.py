@@ -49,6 +49,19 @@ def test_clear_clusters_are_counted(k: int, known: int) -> None:
     assert found.low <= k <= found.high
 
 
+@pytest.mark.parametrize(
+    ("k", "known", "low", "high"), [(40, 0, 36, 44), (12, 11, 11, 14), (3, 0, 2, 4)]
+)
+def test_bounds_leave_a_tenth_of_doubt_but_know_of_all_known(
+    k: int, known: int, low: int, high: int
+) -> None:
+    rows, owner = clusters([30] * k, seed=k)
+    found = count_by_tree(rows, some_labels(owner, known), known, generator=seeded())
+    assert found.k == k
+    assert known <= found.low <= low
+    assert found.high >= high
+
+
 def test_large_data_is_counted_over_grains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count, "GRAINS", 150)
     rows, owner = clusters([100] * 10)

@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chat_server import names, serve
 from made_run import make_run
+from ronid.files import write_intents
 from ronid.run import RunFolder
+from ronid.versions import locked
 
 
 @pytest.fixture
@@ -51,7 +54,54 @@ def test_an_endpoint_that_fails_is_told_in_one_line(ronid, run) -> None:
     options = ("--namer", "http://127.0.0.1:9/v1", "--namer-model", "small", "--quiet")
     done = ronid("name", run.path, *options)
     assert done.returncode == 0
-    assert "3 kept the names made without it: no connection (3)" in done.stderr
+    assert "3 not: no connection (3); named without a model: 3" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_endpoint_that_is_down_takes_no_name_away(ronid, run) -> None:
+    with serve(lambda n, _: names(f"named_{n}", f"People want {n}.")) as chat:
+        ronid("name", run.path, "--namer", chat.url, "--namer-model", "small")
+    before = run.intents()
+    options = ("--namer", "http://127.0.0.1:9/v1", "--namer-model", "other", "--quiet")
+    done = ronid("name", run.path, *options)
+    assert done.returncode == 0, done.stderr
+    assert run.intents() == before
+    assert [intent.named_by for intent in before[1:]] == ["model:small"] * 3
+    assert "3 not: no connection (3); kept the name a model gave before: 3\n" in done.stderr
+
+
+def test_what_is_sent_is_shown_and_kept_without_the_key(ronid, run) -> None:
+    with serve(lambda n, _: names(f"named_{n}")) as chat:
+        options = ("--namer", chat.url, "--namer-model", "small", "--json")
+        done = ronid("name", run.path, *options, RONID_NAMER_KEY="secret")
+    json.loads(done.stdout)
+    for message in chat.requests[0][2]["messages"]:
+        assert message["content"] in done.stderr
+    kept = run.path / "sent.jsonl"
+    told = f"this goes to {chat.url}/chat/completions, then up to 2 more of this form; '{kept}'"
+    assert told in done.stderr
+    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    assert [row["body"] for row in rows] == [body for _, _, body in chat.requests]
+    assert "secret" not in kept.read_text(encoding="utf-8") + done.stderr
+
+
+def test_nothing_is_sent_while_another_process_changes_the_run(ronid, run) -> None:
+    pytest.importorskip("fcntl")
+    with serve(lambda n, _: names(f"named_{n}")) as chat, locked(run.path):
+        done = ronid("name", run.path, "--namer", chat.url, "--namer-model", "small")
+    assert done.returncode == 2
+    assert "is being updated by another process" in done.stderr
+    assert chat.requests == []
+    assert not (run.path / "sent.jsonl").exists()
+
+
+@pytest.mark.parametrize("columns", ["80", "40"])
+def test_long_names_are_folded_and_never_cut(ronid, run, columns: str) -> None:
+    long = "a_name_of_an_intent_that_is_much_too_long_for_a_narrow_screen"
+    known, *new = run.intents()
+    write_intents(run.path, [known, replace(new[0], name=long, named_by="user"), *new[1:]])
+    done = ronid("name", run.path, COLUMNS=columns)
+    assert "\u2026" not in done.stdout
 
 
 @pytest.mark.parametrize(

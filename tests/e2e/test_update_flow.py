@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ import pytest
 import tiny
 from safetensors.numpy import load_file
 from tiny import Row, ok, ronid
+
+from ronid.data.corpus import corpus_from
+from ronid.update import flow
 
 LATE = ("battery", "station")
 
@@ -295,11 +299,60 @@ def test_only_the_last_two_versions_keep_what_the_frozen_encoder_said(run: Path)
     assert {path.name for path in (run / "cache").iterdir()} == {str(size) for size in sizes[-2:]}
 
 
-def test_without_the_cache_an_update_still_finds_new_intents(run: Path) -> None:
-    shutil.rmtree(run / "cache")
+def test_without_the_cache_an_update_ends_as_with_it(run: Path) -> None:
     done = update(run, late_rows(), "--least", "10")
     assert done["new"]
-    assert not (run / "cache").exists()
+    table = pq.read_table(folder_of(run) / "assignments.parquet")
+    ok("undo", run)
+    shutil.rmtree(run / "cache")
+    again = update(run, late_rows(), "--least", "10")
+    assert again["new"] == done["new"]
+    other = pq.read_table(folder_of(run) / "assignments.parquet")
+    assert other["index"].to_pylist() == table["index"].to_pylist()
+    sizes = {str(len(pq.read_table(run / "assignments.parquet"))), str(len(table))}
+    assert {path.name for path in (run / "cache").iterdir()} == sizes
+
+
+def test_an_update_that_waited_for_another_builds_on_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = early_rows()[1::2][:10], early_rows()[1::2][10:16]
+    whole = flow.next_version
+
+    def after_another(path: Path) -> AbstractContextManager[Path]:
+        """Just before this update gets the lock, another one is done."""
+        monkeypatch.setattr(flow, "next_version", whole)
+        update(run, first)
+        return whole(path)
+
+    monkeypatch.setattr(flow, "next_version", after_another)
+    corpus = corpus_from([row.text for row in second], [None] * len(second))
+    done = flow.update_run(run, corpus, device="cpu")
+    assert done.version == 2
+    before = len(pq.read_table(run / "assignments.parquet"))
+    assert done.utterances + done.collected == before + len(first) + len(second)
+
+
+def test_a_file_that_comes_twice_is_told(run: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    texts = [row.text for row in early_rows()[1::2][:8]]
+    new.write_text("\n".join(["id,text", *(f"n{i},{text}" for i, text in enumerate(texts))]))
+    once = ronid("update", run, new, "--id", "id", "--device", "cpu")
+    twice = ronid("update", run, new, "--id", "id", "--device", "cpu")
+    assert (once.returncode, twice.returncode) == (0, 0)
+    assert "in the run already" not in once.stderr
+    assert "ids are in the run already; if this file was brought in before" in twice.stderr
+    plain = tiny.write_csv(tmp_path / "plain.csv", early_rows()[::2][:5])
+    said = ronid("update", run, plain, "--device", "cpu").stderr
+    assert "5 of 5 texts are in the run already" in said
+
+
+def test_a_label_that_differs_by_case_only_is_told(run: Path, tmp_path: Path) -> None:
+    known = next(each["name"] for each in intents(run) if each["known"])
+    new = tmp_path / "new.csv"
+    new.write_text(f"text,intent\n{late_rows()[0].text},{known.upper()}\n")
+    said = ronid("update", run, new, "--device", "cpu").stderr
+    assert f"label '{known.upper()}' makes an intent of its own beside '{known}'" in said
 
 
 def test_what_was_collected_stays_when_the_cache_is_lost(run: Path) -> None:

@@ -21,6 +21,20 @@ def test_known_intents_may_stand_anywhere_and_kept_names_stay() -> None:
     assert len({intent.name.lower() for intent in found}) == 4
 
 
+def test_descriptions_of_people_and_models_stay_and_others_are_made_anew() -> None:
+    groups = list(SHOP.values())
+    texts, discovery = make_discovery(groups)
+    makers = {0: "user", 1: "model:small", 2: "keyphrases"}
+    kept = {
+        k: Intent(k, f"name_{k}", False, 0, 0.0, 0.0, 0.0, named_by=by, description="People want.")
+        for k, by in makers.items()
+    }
+    found = name_beside(texts, discovery, {}, kept, [tuple(group[:2]) for group in groups])
+    assert [intent.description for intent in found[:2]] == ["People want."] * 2
+    assert found[1].named_by == "model:small"
+    assert found[2].description not in ("", "People want.")
+
+
 def test_with_known_intents_first_it_is_name_intents() -> None:
     groups = list(SHOP.values())
     texts, discovery = make_discovery(groups, ("track_order",))

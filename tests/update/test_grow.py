@@ -110,6 +110,17 @@ def test_a_new_intent_that_features_hide_shows_in_plain_vectors() -> None:
     assert np.argmax(found.prototypes[4]) == 9
 
 
+@pytest.mark.parametrize("alike", [0, 8])
+def test_scattered_utterances_make_no_intent_though_some_are_alike(alike: int) -> None:
+    rng = np.random.default_rng(14)
+    apart = rng.normal(size=(40, DIM)) * (np.arange(DIM) >= 4)  # like none of the old intents
+    pairs = apart[: alike // 2] + 0.01 * rng.normal(size=(alike // 2, DIM))
+    came = unit(np.concatenate([apart, pairs]))
+    found = grow(seen(came), np.full(len(came), NONE), make_old(rng))
+    assert len(found.prototypes) == 4
+    assert not found.fits.any()
+
+
 def test_nothing_is_learnt_where_nothing_is_new() -> None:
     rng = np.random.default_rng(13)
 

@@ -42,6 +42,9 @@ BELOW = 0.6
 """Share of a hill below the estimate: an intent that is missed costs half as much again as one too
 many."""
 
+DOUBT = 10
+"""One part in so many of the estimate, in both directions, is possible whatever the curves say."""
+
 SAME_HILL = 1.5
 """A number that differs from the steepest by more than this factor is on another hill."""
 
@@ -119,7 +122,9 @@ def count_by_tree(
     seen = float(np.mean([count_leftover(embeddings, labels) for labels in cuts]))
     leftover = min(round(seen), found.k - least)
     k = found.k - leftover
-    return replace(found, k=k, low=min(found.low, k), leftover=leftover)
+    doubt = -(-k // DOUBT)
+    low, high = max(least, min(found.low, k - doubt)), max(found.high, k + doubt)
+    return replace(found, k=k, low=low, high=high, leftover=leftover)
 
 
 def count_leftover(embeddings: Tensor, labels: IntArray, *, block_rows: int = BLOCK_ROWS) -> int:

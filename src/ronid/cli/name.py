@@ -27,7 +27,7 @@ def name(
         str | None,
         typer.Option(
             help="Address of a chat endpoint of the OpenAI kind, such as http://localhost:8000/v1; "
-            f"its key comes from {KEY}. Exemplars and keyphrases are sent there."
+            f"its key comes from {KEY}. Exemplars and keyphrases are sent there, and shown."
         ),
     ] = None,
     namer_model: Annotated[
@@ -44,7 +44,8 @@ def name(
 ) -> None:
     """Name the new intents of a finished run, and write its report and card anew.
 
-    Without --namer the names come from the utterances alone, and nothing leaves this machine.
+    Without --namer the names come from the utterances alone, and nothing leaves this machine. With
+    it the first request is shown, and sent.jsonl in the run keeps all of them, without the key.
     """
     from ronid.export.rename import rename_run
     from ronid.run import open_finished
@@ -54,7 +55,8 @@ def name(
     if show_prompt:
         _show_prompts(finished)
         return
-    done = rename_run(finished, asked, None if quiet or asked is None else Bars())
+    progress = None if quiet or asked is None else Bars()
+    done = rename_run(run, asked, progress, said=(lambda _: None) if quiet else note)
     if done.message:
         note(done.message)
     if as_json:
@@ -81,13 +83,9 @@ def _namer(url: str | None, model: str | None, timeout_s: float) -> "Namer | Non
 def _show_prompts(run: "RunFolder") -> None:
     """Print the messages of every request, word for word."""
     from ronid.export.rename import named_anew
-    from ronid.name.llm import INSTRUCTION, prompt, to_name
+    from ronid.name.llm import spell_out
 
-    intents = named_anew(run)
-    wanted = to_name(intents)
-    for place, intent in enumerate(wanted, 1):
-        head = f"--- request {place} of {len(wanted)}"
-        text = f"{head}, system:\n{INSTRUCTION}\n{head}, user:\n{prompt(intent, intents)}\n"
+    for text in spell_out(named_anew(run, keep_models=True)):
         typer.echo(text.encode("utf-8", "replace").decode("utf-8"))
 
 
@@ -95,6 +93,8 @@ def _table(done: "Renamed") -> None:
     """Print old and new names."""
     new = [(old, now) for old, now in zip(done.before, done.after, strict=True) if not now.known]
     table = Table("old name", "new name", "named by", box=None, padding=(0, 2))
+    for column in table.columns:
+        column.overflow = "fold"
     for old, now in sorted(new, key=lambda pair: -pair[1].size):
         table.add_row(escape(old.name), escape(now.name), escape(now.named_by))
     Console().print(table)

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 FINDINGS = 8
 """Findings of a kind that are printed; JSON has all."""
+SHOWN = 2
+"""Utterances, or pairs of them, that are printed to show a finding."""
+LONGEST_SHOWN = 120
+"""Characters of one utterance that are printed beside a finding."""
 
 PARTS = {
     "score": "of 100; ranks runs on the same utterances, is no accuracy",
@@ -88,7 +93,8 @@ def count_lines(run: "RunFolder") -> list[str]:
     found = run.count()
     if found is None:
         return []
-    k, asked = found["k"], run.facts()["n_intents"]
+    # Those that stayed empty were dropped; updates may have added some since.
+    k, asked = min(found["k"], len(run.intents())), run.facts()["n_intents"]
     between = f"{found['low']} to {found['high']}" if "low" in found else f"about {k}"
     if asked is None:
         return [f"{k} intents, found from the data ({between} possible); --intents N sets them"]
@@ -97,11 +103,13 @@ def count_lines(run: "RunFolder") -> list[str]:
             f"{asked} intents asked for, but the data show {between}: {k} were made; "
             "--exactly makes as many as asked for"
         ]
+    if asked < found.get("low", 0):
+        return [f"{asked} intents, as asked for, but the data show {between}"]
     return []
 
 
 def judgement_table(judgement: "Judgement", findings: "Sequence[Finding]") -> None:
-    """Print what can be said of a run without truth: its figures, then a line per finding."""
+    """Print what can be said of a run without truth: its figures, then a block per finding."""
     values = {
         **asdict(judgement.parts),
         "score": round(judgement.score),
@@ -116,32 +124,45 @@ def judgement_table(judgement: "Judgement", findings: "Sequence[Finding]") -> No
         shown = f"{value:.0%}" if name in SHARES else f"{value:.2f}"
         figures.add_row(name, str(value) if name == "score" else shown, meaning)
     Console().print(figures)
-    _findings_table(findings)
+    _print_findings(findings)
 
 
-def _findings_table(findings: "Sequence[Finding]") -> None:
-    """Print one line per finding."""
+def _print_findings(findings: "Sequence[Finding]") -> None:
+    """Print a block per finding; the names in it are whole, however narrow the screen."""
     console = Console()
     if not findings:
         console.print("\nno intent looks wrong")
         return
-    table = Table("finding", "intents", "what it is", "shown by", "what to do", box=None)
-    for column in table.columns:
-        column.no_wrap, column.overflow = True, "ellipsis"
     printed: Counter[str] = Counter()
     for finding in findings:
         printed[finding.kind] += 1
         if printed[finding.kind] <= FINDINGS:
-            table.add_row(
-                finding.kind,
-                escape(", ".join(finding.intents)),
-                finding.says,
-                escape(finding.shows[0]) if finding.shows else "",
-                finding.advice,
-            )
-    console.print()
-    console.print(table)
+            block = "\n".join(_finding_lines(finding, console.width))
+            # The screen breaks a line that is too long; rich would cut names, also in a pipe.
+            console.print(Text(f"\n{block}"), soft_wrap=True)
     more = {kind: count - FINDINGS for kind, count in printed.items() if count > FINDINGS}
     if more:
         listed = ", ".join(f"{count} {kind}" for kind, count in more.items())
-        console.print(f"and more: {listed}; --json lists all")
+        console.print(f"\nand more: {listed}; --json lists all")
+
+
+def _finding_lines(finding: "Finding", width: int) -> list[str]:
+    """Return which intents a finding is about, what it is, what to do, and what shows it."""
+    lines = [f"{finding.kind}: {', '.join(finding.intents)}"]
+    lines += _indented(f"{finding.says} -> {finding.advice}", 4, width)
+    for utterances in finding.shows[:SHOWN]:
+        # Those that belong together are joined by a bar: a long one may not hide the other.
+        lines += _indented(" | ".join(map(_cut, utterances.split(" | "))), 6, width)
+    return lines
+
+
+def _indented(text: str, by: int, width: int) -> list[str]:
+    """Break a text between words; what does not fit the first line hangs below it."""
+    room = max(width, LEAST_WIDTH)
+    return wrap(text, room, initial_indent=" " * by, subsequent_indent=" " * (by + 2))
+
+
+def _cut(utterance: str) -> str:
+    """Return an utterance, or as much of it as stands beside a finding."""
+    line = " ".join(utterance.split())
+    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN].rstrip()}\u2026"

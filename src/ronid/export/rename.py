@@ -1,7 +1,9 @@
 """Name the new intents of a finished run anew; all files that hold names change together."""
 
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +15,17 @@ from ronid.export.card import write_card
 from ronid.export.run_report import report_of_run
 from ronid.files import read_json, write_intents
 from ronid.name.beside import name_beside
-from ronid.name.llm import Namer, name_by_model
+from ronid.name.intents import BY_MODEL
+from ronid.name.llm import Namer, name_by_model, spell_out
+from ronid.name.sent import SENT, keep_sent
 from ronid.progress import Progress
-from ronid.run import RunFolder
+from ronid.run import RunFolder, open_finished
+from ronid.together import replaced_together
 from ronid.types import Discovery, Intent
+from ronid.versions import locked
 
 _READ = ("run.json", "config.toml", "metrics.json", "history.jsonl")
-_WRITTEN = ("assignments.parquet", "README.md", "report.html", "intents.json")
-"""intents.json comes last: until it is there, the run has its old names."""
+"""What card and report are made of besides the files that hold names."""
 
 
 @dataclass(frozen=True)
@@ -45,40 +50,59 @@ class Renamed:
 
 
 def rename_run(
-    run: RunFolder, namer: Namer | None = None, progress: Progress | None = None
+    path: Path,
+    namer: Namer | None = None,
+    progress: Progress | None = None,
+    said: Callable[[str], None] = lambda _: None,
 ) -> Renamed:
     """Name the new intents of a finished run, and write its table, report and card anew.
 
     Args:
-        run: A finished run. Nothing in it changes before everything is ready to be put in place.
+        path: Folder of the run. No name in it changes before everything is ready to be put in
+            place; what is sent to a namer is kept in it as it goes.
         namer: The language model to ask; without one the names come from the utterances alone.
         progress: Told about each answer of the namer.
+        said: Receives the text of the first request before anything is sent.
 
     Returns:
         The intents before and after. Known intents keep their names, and so do new ones that the
-        user named.
+        user named. One that the namer has no answer for keeps what a model gave it before.
+
+    Raises:
+        DataError: The run is not finished.
+        UsageError: Another process is changing the run.
     """
-    before = run.intents()
-    after, message = named_anew(run), ""
-    if namer is not None:
-        named = name_by_model(after, namer, progress)
-        after, message = named.intents, named.summary()
-    staged = run.path / "renaming"
-    shutil.rmtree(staged, ignore_errors=True)  # left by a call that was killed
-    try:
-        _write(run, staged, after)
-        for name in _WRITTEN:
-            (staged / name).replace(run.path / name)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    open_finished(path)  # a folder that is no run is refused before a lock is put into it
+    with locked(path):
+        run, message = open_finished(path), ""
+        before, after = run.intents(), named_anew(run, keep_models=namer is not None)
+        if namer is not None:
+            kept = path / SENT
+            _tell_first(after, namer, kept, said)
+            named = name_by_model(after, namer, progress, partial(keep_sent, kept))
+            after, message = named.intents, named.summary()
+        with replaced_together(run.path) as staged:
+            _write(run, staged, after)
     return Renamed(before, after, message)
 
 
-def named_anew(run: RunFolder) -> tuple[Intent, ...]:
+def _tell_first(
+    intents: Sequence[Intent], namer: Namer, kept: Path, said: Callable[[str], None]
+) -> None:
+    """Show the text of the first request, and say how many more there are and where they go."""
+    texts = spell_out(intents)
+    if texts:
+        more = f", then up to {len(texts) - 1} more of this form" if len(texts) > 1 else ""
+        said(texts[0])
+        said(f"this goes to {namer.address}{more}; '{kept}' keeps all that is sent")
+
+
+def named_anew(run: RunFolder, *, keep_models: bool = False) -> tuple[Intent, ...]:
     """Return the intents of a finished run as `name_intents` describes them today.
 
     Args:
         run: A finished run; it is not changed.
+        keep_models: Whether names that a language model gave stay, as those of the user do.
     """
     before, table = run.intents(), run.assignments()
     discovery = Discovery(
@@ -93,8 +117,13 @@ def named_anew(run: RunFolder) -> tuple[Intent, ...]:
     )
     examples = [intent.exemplars for intent in before]
     known = {intent.index: intent.name for intent in before if intent.known}
-    by_user = {i.index: i for i in before if i.named_by == "user" and not i.known}
-    return name_beside(table["text"].to_pylist(), discovery, known, by_user, examples)
+    kept = {i.index: i for i in before if not i.known and _stays(i, keep_models)}
+    return name_beside(table["text"].to_pylist(), discovery, known, kept, examples)
+
+
+def _stays(intent: Intent, keep_models: bool) -> bool:
+    """Say whether an intent keeps its name whatever its utterances suggest."""
+    return intent.named_by == "user" or (keep_models and intent.named_by.startswith(BY_MODEL))
 
 
 def _prototypes(folder: Path, k: int) -> np.ndarray:
@@ -115,11 +144,10 @@ def _prototypes(folder: Path, k: int) -> np.ndarray:
 
 
 def _write(run: RunFolder, staged: Path, intents: tuple[Intent, ...]) -> None:
-    """Write the files that hold names into a folder of their own."""
-    staged.mkdir()
-    for name in _READ:
-        if (run.path / name).exists():
-            shutil.copyfile(run.path / name, staged / name)
+    """Write the files that hold names, and nothing else, into an empty folder."""
+    read = [name for name in _READ if (run.path / name).exists()]
+    for name in read:
+        shutil.copyfile(run.path / name, staged / name)
     table = run.assignments()
     names = pa.array([intents[index].name for index in table["index"].to_pylist()], pa.string())
     position = table.column_names.index("intent")
@@ -127,3 +155,5 @@ def _write(run: RunFolder, staged: Path, intents: tuple[Intent, ...]) -> None:
     write_intents(staged, intents)
     write_card(RunFolder(staged))
     report_of_run(RunFolder(staged))
+    for name in read:
+        (staged / name).unlink()

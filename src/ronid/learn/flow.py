@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import rmtree
 from uuid import uuid4
 
 import numpy as np
@@ -29,7 +28,7 @@ from ronid.review.apply import apply
 from ronid.review.desk import Desk, open_desk
 from ronid.review.events import Event, Learn, make_event
 from ronid.review.state import State
-from ronid.run import COLLECTED, frozen_cache, open_finished, read_corpus
+from ronid.run import COLLECTED, forget_caches, frozen_cache, open_finished, read_corpus
 from ronid.types import DataReport, FloatArray, Intent
 from ronid.versions import current_number, next_version
 
@@ -90,6 +89,7 @@ def learn_run(  # noqa: PLR0913 - which review, who asks, and how
                     check_decided(desk)
                 done, event = _learn(asked, folder, desk)
             desk.record(event)
+            forget_caches(path, done.utterances)
     finally:
         desk.close()
     return done
@@ -110,12 +110,8 @@ def _learn(asked: _Asked, folder: Path, desk: Desk) -> tuple[Learned, Event]:
     seen = desk.version
     heard = walk(desk.first, acts)
     lessons = make_lessons(base, heard, base.present)
-    cache = frozen_cache(path, len(base))
-    for other in cache.parent.glob("*"):  # of fewer utterances, before an update
-        if other != cache:
-            rmtree(other, ignore_errors=True)
     model = load_model(path, asked.device, asked.encoder)
-    trained = train_model(model, base, lessons, cache, asked.progress)
+    trained = train_model(model, base, lessons, frozen_cache(path, len(base)), asked.progress)
     asked.said("naming and writing")
     slots = np.array([heard.state.intents[id].slot for id in trained.ids])[trained.found.labels]
     shifts = shifts_of(heard.state, slots)

@@ -17,6 +17,7 @@ from ronid.learn.record import Learned
 from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
+from ronid.name.intents import BY_MODEL
 from ronid.review.base import Base, base_id
 from ronid.review.desk import LEARNED
 from ronid.review.events import Event
@@ -57,7 +58,8 @@ def _kept(index: int, intent: ReviewIntent) -> Intent:
     """Return an intent that keeps its name; what people settled is not named anew."""
     by_person = intent.named_by.startswith("person:") or bool(intent.origin)
     named_by = "user" if by_person or intent.status == "accepted" else intent.named_by
-    return Intent(index, intent.name, False, 0, 0.0, 0.0, 0.0, named_by=named_by)
+    words = intent.description if intent.named_by.startswith(BY_MODEL) else ""
+    return Intent(index, intent.name, False, 0, 0.0, 0.0, 0.0, named_by=named_by, description=words)
 
 
 def write_version(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ronid.name.intents import name_intents
+from ronid.name.intents import BY_MODEL, name_intents
 from ronid.name.slug import unique
 from ronid.types import Discovery, Intent
 
@@ -23,7 +23,8 @@ def name_beside(
         texts: n utterances.
         discovery: What they were assigned to; its `known` is not looked at.
         known: Names of the known intents, by their index.
-        kept: Other intents that keep their names, by their index.
+        kept: Other intents that keep their names, by their index. Descriptions that a person or a
+            language model wrote are kept with them; others are made anew.
         examples: Exemplars of every intent.
     """
     k = discovery.n_intents
@@ -48,7 +49,8 @@ def _named(
     """Return the intent with the name it keeps, or one that nobody has."""
     if intent.index in kept:
         mine = kept[intent.index]
-        words = (mine.description if mine.named_by == "user" else "") or intent.description
+        written = mine.named_by == "user" or mine.named_by.startswith(BY_MODEL)
+        words = (mine.description if written else "") or intent.description
         return replace(intent, name=mine.name, named_by=mine.named_by, description=words)
     if intent.index in known:
         return intent

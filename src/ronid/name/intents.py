@@ -16,6 +16,8 @@ from ronid.types import Discovery, IntArray, Intent
 DESCRIBED_BY = 3
 """Keyphrases in a description."""
 LONGEST_QUOTE = 90
+BY_MODEL = "model:"
+"""How `named_by` begins where a language model gave the name; that of the model follows."""
 MOST_READ = 300
 """Utterances of an intent at most that its words are taken from; more of them say the same."""
 

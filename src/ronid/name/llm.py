@@ -2,7 +2,7 @@
 
 Nothing here runs unless the user names an endpoint: the exemplars and keyphrases of the new
 intents leave the machine. An answer that is late, malformed or missing costs that intent its new
-name and nothing else: it keeps the one it has.
+name and nothing else: it keeps the one it has. Whoever asks is told every request before it goes.
 """
 
 import json
@@ -11,13 +11,14 @@ import unicodedata
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from ronid.errors import UsageError
+from ronid.name.intents import BY_MODEL
 from ronid.name.slug import slug, unique
 from ronid.progress import Progress, Silent
 from ronid.types import Intent
@@ -32,6 +33,9 @@ PASSING_STATUS = frozenset({408, 425, 429})
 """HTTP answers below 500 that another try may change."""
 REFUSED_STATUS = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405})
 """HTTP answers that are about the endpoint or the key, not about the one intent asked for."""
+
+Keep = Callable[[str, Mapping[str, Any]], None]
+"""Told the address and the body of every request, each try of it, before it is sent."""
 
 INSTRUCTION = """\
 You name intents of a dialogue system. An intent is what people want when they write to it.
@@ -76,6 +80,13 @@ class Namer:
         base = self.url.rstrip("/")
         return base if base.endswith(ENDPOINT) else base + ENDPOINT
 
+    @property
+    def address(self) -> str:
+        """The endpoint as it may be shown and kept: without a password or a key in the address."""
+        parts = urlsplit(self.endpoint)
+        host = parts.netloc.rpartition("@")[2]
+        return f"{parts.scheme}://{host}{parts.path}"
+
 
 @dataclass(frozen=True)
 class ModelNames:
@@ -84,21 +95,28 @@ class ModelNames:
     Args:
         intents: All intents, with new names where there was an answer.
         asked: New intents that were to be named.
-        failures: Why intents kept their names, with counts.
+        failures: Why intents got no name, with counts.
+        earlier: How many of these keep a name that a model gave them before.
     """
 
     intents: tuple[Intent, ...]
     asked: int
     failures: Mapping[str, int]
+    earlier: int = 0
 
     def summary(self) -> str:
-        """Say in one line how many were named and why others were not."""
+        """Say in one line how many were named, why others were not, and what they are called."""
         failed = sum(self.failures.values())
         line = f"named {self.asked - failed} of {self.asked} new intents by the model"
         if not failed:
             return line
         reasons = ", ".join(f"{reason} ({count})" for reason, count in self.failures.items())
-        return f"{line}; {failed} kept the names made without it: {reasons}"
+        line = f"{line}; {failed} not: {reasons}"
+        if self.earlier:
+            line += f"; kept the name a model gave before: {self.earlier}"
+        if failed > self.earlier:
+            line += f"; named without a model: {failed - self.earlier}"
+        return line
 
 
 def to_name(intents: Sequence[Intent]) -> list[Intent]:
@@ -122,8 +140,25 @@ def prompt(intent: Intent, intents: Sequence[Intent]) -> str:
     )
 
 
+def spell_out(intents: Sequence[Intent]) -> list[str]:
+    """Return the messages of every request, word for word, as people read them.
+
+    Args:
+        intents: All intents, as `name_by_model` gets them.
+    """
+    wanted = to_name(intents)
+    heads = [f"--- request {place} of {len(wanted)}" for place in range(1, len(wanted) + 1)]
+    return [
+        f"{head}, system:\n{INSTRUCTION}\n{head}, user:\n{prompt(intent, intents)}\n"
+        for head, intent in zip(heads, wanted, strict=True)
+    ]
+
+
 def name_by_model(
-    intents: Sequence[Intent], namer: Namer, progress: Progress | None = None
+    intents: Sequence[Intent],
+    namer: Namer,
+    progress: Progress | None = None,
+    keep: Keep = lambda *_: None,
 ) -> ModelNames:
     """Ask a language model for the names and descriptions of the new intents.
 
@@ -131,6 +166,7 @@ def name_by_model(
         intents: All intents of a discovery, named already.
         namer: Whom to ask.
         progress: Told about each answer.
+        keep: Told about each request before it is sent.
 
     Returns:
         The intents in the same order. Known intents and those the user named are untouched.
@@ -146,14 +182,17 @@ def name_by_model(
             failures["not asked after failures in a row"] += 1
         else:
             try:
-                answers[intent.index] = _ask(namer, prompt(intent, intents))
+                answers[intent.index] = _ask(namer, prompt(intent, intents), keep)
                 in_a_row = 0
             except _FailedError as failure:
                 failures[str(failure)] += 1
                 in_a_row = MOST_IN_A_ROW if failure.refused else in_a_row + 1
         progress.advance()
     progress.end()
-    return ModelNames(_renamed(intents, answers, namer.model), len(wanted), dict(failures))
+    unanswered = [intent for intent in wanted if intent.index not in answers]
+    earlier = sum(intent.named_by.startswith(BY_MODEL) for intent in unanswered)
+    renamed = _renamed(intents, answers, namer.model)
+    return ModelNames(renamed, len(wanted), dict(failures), earlier)
 
 
 @dataclass(frozen=True)
@@ -192,25 +231,25 @@ def _renamed(
         taken.add(name.lower())
         description = answer.description or intent.description
         renamed.append(
-            replace(intent, name=name, description=description, named_by=f"model:{model}")
+            replace(intent, name=name, description=description, named_by=f"{BY_MODEL}{model}")
         )
     return tuple(renamed)
 
 
-def _ask(namer: Namer, text: str) -> _Answer:
+def _ask(namer: Namer, text: str, keep: Keep) -> _Answer:
     """Ask until there is a usable answer, or no try is left."""
     for tried in range(namer.tries):
         if tried:
             time.sleep(namer.pause_s * 2 ** (tried - 1))
         try:
-            return _parse(_post(namer, text))
+            return _parse(_post(namer, text, keep))
         except _FailedError as failure:
             if failure.final or tried == namer.tries - 1:
                 raise
     raise AssertionError("a namer tries at least once")
 
 
-def _post(namer: Namer, text: str) -> bytes:
+def _post(namer: Namer, text: str, keep: Keep) -> bytes:
     """Send one request and return the body of the answer."""
     messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": text}]
     body = {"model": namer.model, "messages": messages, "temperature": 0}
@@ -221,6 +260,7 @@ def _post(namer: Namer, text: str) -> bytes:
         namer.endpoint, data=json.dumps(body).encode("ascii"), headers=headers, method="POST"
     )
     opener = urllib.request.build_opener(_NoRedirect)
+    keep(namer.address, body)
     deadline = time.monotonic() + namer.timeout_s
     try:
         with opener.open(request, timeout=namer.timeout_s) as answer:

@@ -9,6 +9,7 @@ stands still, which is what makes an update cheap. The run before stays as it is
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ronid.errors import UsageError
+from ronid.errors import RonidWarning, UsageError
 from ronid.files import read_json
 from ronid.model import IntentModel, load_model
 from ronid.progress import Progress, Silent
 from ronid.reject import closeness
-from ronid.run import COLLECTED, RunFolder, open_finished, read_corpus
+from ronid.run import COLLECTED, RunFolder, forget_caches, open_finished, read_corpus
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
 from ronid.update.adapt import adapt, can_adapt
 from ronid.update.drift import Drift, Members, find_drift
@@ -64,13 +65,14 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         UsageError: The run cannot be updated, or a number is impossible.
     """
     started = time.perf_counter()
-    run = open_finished(path)
-    _check(run, path, threshold, least)
-    model = load_model(path, device, encoder)
-    assert model.scope is not None  # as was checked
-    enough = model.scope.threshold if threshold is None else threshold
+    _check(open_finished(path), path, threshold, least)
     with next_version(path) as folder:
+        run = open_finished(path)  # now that nobody else can make a version
+        model = load_model(path, device, encoder)
+        assert model.scope is not None  # as was checked
+        enough = model.scope.threshold if threshold is None else threshold
         vectors = Source(path, run, model, progress or Silent())
+        warn_of_doubles(corpus, run)
         came = _with_collected(run, corpus)
         seen = vectors.seen(came)
         given, model = _with_given(model, came, seen.came.vectors)
@@ -85,7 +87,7 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         )
         learn, frozen = None, seen.frozen
         if frozen is None and can_adapt(model):
-            said(f"'{path / 'cache'}' does not have this version: the adapter learns nothing new")
+            said("too many utterances to embed them anew: the adapter learns nothing new")
         said("looking for new intents")
         came = replace(came, frozen=None if frozen is None else frozen.came.cpu().numpy())
         if frozen is not None:
@@ -105,6 +107,8 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         if frozen is not None:
             kept = version.rows
             vectors.keep([came.texts[i] for i in kept], frozen.came[torch.from_numpy(kept)])
+    # The version before may be gone back to; older ones are embedded anew where they are.
+    forget_caches(path, len(run.assignments()), done.utterances)
     return done
 
 
@@ -124,6 +128,20 @@ def _check(run: RunFolder, path: Path, threshold: float | None, least: int | Non
         raise UsageError(f"the threshold is {threshold}; give a number from 0 (all fit) to 1")
     if least is not None and least < 2:  # noqa: PLR2004 - one utterance is no cluster
         raise UsageError(f"the least size of a new intent is {least}; give 2 or more")
+
+
+def warn_of_doubles(corpus: Corpus, run: RunFolder) -> None:
+    """Say it where utterances seem to have been brought in before: a file may come twice."""
+    column, own = ("text", corpus.texts) if corpus.ids is None else ("id", corpus.ids)
+    there = set(run.assignments()[column].to_pylist())
+    doubles = sum(value in there for value in own)
+    if doubles and (corpus.ids is not None or doubles == len(own)):
+        warnings.warn(
+            f"{doubles:,} of {len(own):,} {column}s are in the run already; if this file was "
+            "brought in before, `ronid undo` takes it out again",
+            RonidWarning,
+            stacklevel=2,
+        )
 
 
 def _with_collected(run: RunFolder, corpus: Corpus) -> Arrivals:
@@ -150,6 +168,7 @@ def _with_given(
     index = {intent.name: intent.index for intent in model.intents}
     labelled = {name for name in came.given if name is not None}
     fresh = sorted(labelled - set(index))
+    _warn_of_likeness(fresh, list(index))
     index |= {name: len(index) + i for i, name in enumerate(fresh)}
     given = np.array([-1 if name is None else index[name] for name in came.given], np.int64)
     means = [prototype_of(vectors[given == index[name]], model.rule) for name in fresh]
@@ -160,6 +179,19 @@ def _with_given(
     )
     prototypes = np.concatenate([model.prototypes, *(mean[None] for mean in means)])
     return given, replace(model, intents=intents, prototypes=prototypes.astype(np.float32))
+
+
+def _warn_of_likeness(fresh: list[str], there: list[str]) -> None:
+    """Say it where a label differs from the name of an intent by upper and lower case only."""
+    folded = {name.casefold(): name for name in there}
+    for name in fresh:
+        if name.casefold() in folded:
+            warnings.warn(
+                f"label '{name}' makes an intent of its own beside '{folded[name.casefold()]}'; if "
+                "they are one, undo this update and write them alike",
+                RonidWarning,
+                stacklevel=2,
+            )
 
 
 def _drift(run: RunFolder, model: IntentModel, came: Arrivals, grown: Grown) -> tuple[Drift, ...]:

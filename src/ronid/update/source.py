@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from shutil import rmtree
 
 import numpy as np
 import torch
@@ -48,8 +47,9 @@ class Seen:
 class Source:
     """Vectors of old and new utterances.
 
-    Where all but an adapter is frozen and the run has kept what the frozen part says, utterances
-    are compared by what that part says, and the adapter can learn. Else features are compared.
+    Where all but an adapter is frozen, utterances are compared by what the frozen part says, and
+    the adapter can learn; where the run has lost that, they are embedded anew. Else, or where they
+    are too many, features are compared.
 
     Args:
         path: Folder of the run.
@@ -66,9 +66,14 @@ class Source:
         self.old = self._frozen_old()
 
     def _frozen_old(self) -> Tensor | None:
-        """Return what the frozen part says of the old utterances, None where nobody knows."""
+        """Return what the frozen part says of the old utterances, None where it is of no use."""
+        if not can_adapt(self.model):
+            return None
         kept = frozen_cache(self.path, len(self.texts))
-        if not can_adapt(self.model) or not kept.is_dir():
+        backbone = self.model.encoder.backbone
+        assert isinstance(backbone, TransformerBackbone)
+        size = 4 * len(self.texts) * backbone.dim * (2 if backbone.words else 1)
+        if size > MOST_KEPT_BYTES and not kept.is_dir():
             return None
         return self._frozen(self.texts, FrozenCache(kept))
 
@@ -130,8 +135,6 @@ class Source:
     def keep(self, texts: list[str], came: Tensor) -> None:
         """Keep what the frozen part says of the old utterances and of some that came.
 
-        What was kept for the version before stays, so that it can be gone back to; older ones go.
-
         Args:
             texts: Those that came, in the order of the new version.
             came: (n, w) what the frozen part says of them.
@@ -142,10 +145,8 @@ class Source:
         vectors = torch.cat([self.old, came]).cpu()
         if vectors.nbytes > MOST_KEPT_BYTES:
             return
-        folder, before = (frozen_cache(self.path, n) for n in (len(vectors), len(self.texts)))
-        backbone.keep(self.texts + texts, vectors, FrozenCache(folder))
-        for other in set(folder.parent.iterdir()) - {folder, before}:
-            rmtree(other, ignore_errors=True)
+        cache = FrozenCache(frozen_cache(self.path, len(vectors)))
+        backbone.keep(self.texts + texts, vectors, cache)
 
 
 def comparable(vectors: Tensor, labels: IntArray, width: int) -> FloatArray:
