@@ -75,12 +75,16 @@ class OptimiserConfig:
             step of AdamW moves every weight by the learning rate, and so the output in proportion
             to both; an encoder n times as large gets an n-th of the rates, a smaller one no more
             than they are. 0: rates as they are.
+        bias_correction: Whether the moments of the first steps are corrected for their start at 0.
+            The Adam of early BERT code does not: there the tenth step is six times as long, the
+            hundredth three times.
     """
 
     weight_decay: float = 0.01
     warmup_share: float = 0.1
     clip_norm: float = 1.0
     lr_for_size: int = 0
+    bias_correction: bool = True
 
 
 @dataclass(frozen=True)

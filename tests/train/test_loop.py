@@ -14,7 +14,7 @@ from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import VectorRows
 from ronid.errors import RonidError, UsageError
 from ronid.train.loop import Stage, run_epochs, seeded
-from ronid.train.optim import linear_factor
+from ronid.train.optim import linear_factor, uncorrected_factor
 from ronid.train.state import StageState, Training
 from ronid.train.step import Picks
 from ronid.types import IntArray
@@ -147,6 +147,21 @@ def test_schedule_may_be_made_for_more_epochs_than_there_are(
     stage = Stage("s", ROWS, 2, 4, 0.8, schedule_epochs=schedule_epochs)
     run(training, stage, [1.0] * 4)
     assert rates == [0.8 * linear_factor(step, total, 0.5) for step in range(8)]
+
+
+def test_steps_are_as_long_as_without_bias_correction_where_asked(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+
+    def note(self: torch.optim.AdamW, *_: Any) -> None:
+        rates.append(self.param_groups[0]["lr"])
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", note)
+    training.optimiser = OptimiserConfig(warmup_share=0.5, bias_correction=False)
+    run(training, Stage("s", ROWS, 2, 4, 0.8), [1.0] * 4)
+    factors = [linear_factor(step, 8, 0.5) * uncorrected_factor(step) for step in range(8)]
+    assert rates == pytest.approx([0.8 * factor for factor in factors])
 
 
 def test_gradients_are_clipped(training: Training) -> None:

@@ -17,6 +17,7 @@ from ronid.train.optim import (
     peak_rate,
     set_rate,
     tensor_cores,
+    uncorrected_factor,
 )
 
 
@@ -34,6 +35,29 @@ def test_factor_rises_to_one_and_falls_without_reaching_zero(total: int, share: 
     assert factors[: peak + 1] == sorted(factors[: peak + 1])
     assert factors[peak:] == sorted(factors[peak:], reverse=True)
     assert linear_factor(total + 5, total, share) == 0.0
+
+
+def test_a_longer_step_is_that_of_adam_without_correction() -> None:
+    torch.manual_seed(0)
+    weight = nn.Linear(4, 3, bias=False)
+    plain = weight.weight.detach().clone()
+    config = OptimiserConfig(weight_decay=0.0)
+    optimiser = make_optimiser([weight], 1e-2, config)
+    first, second = torch.zeros_like(plain), torch.zeros_like(plain)
+    for step in range(30):
+        gradient = torch.randn(3, 4)
+        weight.weight.grad = gradient.clone()
+        set_rate(optimiser, 1e-2 * uncorrected_factor(step))
+        optimiser.step()
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        plain = plain - 1e-2 * first / (second.sqrt() + 1e-8)
+    torch.testing.assert_close(weight.weight.detach(), plain, rtol=1e-4, atol=1e-5)
+
+
+def test_golden_length_of_uncorrected_steps() -> None:
+    found = [uncorrected_factor(step) for step in (0, 9, 99, 10_000)]
+    assert found == pytest.approx([3.1623, 6.5277, 3.2405, 1.0], rel=1e-3)
 
 
 def test_without_warm_up_the_first_step_is_full() -> None:

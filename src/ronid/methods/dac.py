@@ -10,7 +10,7 @@ raw logits in place of a softmax, two moving thresholds in place of one. Beside 
 - features are the masked mean in place of the mean over padding too, and a logit is divided by the
   length of its vector, which leaves the greatest the greatest;
 - the constant u - l of the published loss, which has no gradient, is left out;
-- weights of the two new layers start as torch starts them, as nothing else was published here;
+- weights of the two new layers start as torch starts them, not from N(0, 0.02) without bias;
 - batches are drawn anew in every epoch, with warm-up and decay over all 46 epochs.
 
 Labels take no part in the training: where there are any, they say which columns are the known

@@ -12,7 +12,14 @@ import torch
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError, UsageError
 from ronid.seeds import derive
-from ronid.train.optim import forget, linear_factor, make_optimiser, peak_rate, set_rate
+from ronid.train.optim import (
+    forget,
+    linear_factor,
+    make_optimiser,
+    peak_rate,
+    set_rate,
+    uncorrected_factor,
+)
 from ronid.train.state import StageState, Training
 from ronid.train.step import Step, Stepper, own_stream
 from ronid.train.stopping import AllEpochs, Stopper
@@ -119,7 +126,10 @@ def _run_steps(
     """Run one epoch of optimiser steps; return the mean of every loss."""
     total = max(stage.epochs, stage.schedule_epochs) * stage.steps
     for count, batch in enumerate(batches):
-        factor = linear_factor(epoch * stage.steps + count, total, training.optimiser.warmup_share)
+        number = epoch * stage.steps + count
+        factor = linear_factor(number, total, training.optimiser.warmup_share)
+        if not training.optimiser.bias_correction:
+            factor *= uncorrected_factor(number)
         set_rate(stepper.optimiser, stage.lr * factor)
         stepper(batch)
     means = stepper.means()

@@ -1,5 +1,6 @@
 """Device, optimiser and learning-rate schedule: the same for every stage of every method."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,8 @@ from torch import nn
 
 from ronid.config import OptimiserConfig
 from ronid.errors import UsageError
+
+BETAS = (0.9, 0.999)
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -85,7 +88,7 @@ def make_optimiser(
         own = {"rate": rate, "lr": torch.tensor(lr * rate, device=device) if gpu else lr * rate}
         groups.append({"params": decayed, "weight_decay": config.weight_decay, **own})
         groups.append({"params": plain, "weight_decay": 0.0, **own})
-    return torch.optim.AdamW(groups, fused=gpu, capturable=gpu)
+    return torch.optim.AdamW(groups, betas=BETAS, fused=gpu, capturable=gpu)
 
 
 def set_rate(optimiser: torch.optim.Optimizer, lr: float) -> None:
@@ -118,6 +121,14 @@ def peak_rate(lr: float, size: int, config: OptimiserConfig) -> float:
     if not config.lr_for_size or not size:
         return lr
     return lr * min(1.0, config.lr_for_size / size)
+
+
+def uncorrected_factor(step: int) -> float:
+    """Return how much longer step `step` of Adam, from 0, is when its moments are not corrected.
+
+    That is (1 - b1^t) / sqrt(1 - b2^t) for the t-th step, with the usual b1 = 0.9 and b2 = 0.999.
+    """
+    return float((1 - BETAS[0] ** (step + 1)) / math.sqrt(1 - BETAS[1] ** (step + 1)))
 
 
 def linear_factor(step: int, total: int, warmup_share: float) -> float:
