@@ -47,7 +47,8 @@ class EncoderConfig:
         max_length_tokens: Longer utterances are cut (with a warning that counts them).
         head: Layers between the pooled vector and the features that are clustered: a dense layer
             with `tanh` or without (`linear`), the same followed by one output per intent
-            (`tanh_logits`, `relu_logits`), the `code` of an autoencoder, or `none`.
+            (`tanh_logits`, `relu_logits`), the `code` of an autoencoder, never below 0, or its
+            `linear_code`; or `none`.
         normalise: Whether features are brought to length 1.
     """
 
@@ -57,7 +58,9 @@ class EncoderConfig:
     adapter_dropout: float = 0.1
     adapter_reads_words: bool = False
     max_length_tokens: int = 128
-    head: Literal["none", "tanh", "linear", "tanh_logits", "relu_logits", "code"] = "none"
+    head: Literal["none", "tanh", "linear", "tanh_logits", "relu_logits", "code", "linear_code"] = (
+        "none"
+    )
     normalise: bool = True
 
 

@@ -54,6 +54,16 @@ def test_networks_equal_their_formula() -> None:
     torch.testing.assert_close(decoder(codes), rebuilt)
 
 
+def test_a_linear_code_is_what_the_other_cuts_at_zero() -> None:
+    linear, cut = CodeHead(6, (5, 4), linear=True), CodeHead(6, (5, 4))
+    cut.load_state_dict(linear.state_dict())
+    codes = linear(torch.randn(50, 6, generator=torch.Generator().manual_seed(3)))
+    assert (codes < 0).any()
+    assert torch.equal(
+        cut(torch.randn(50, 6, generator=torch.Generator().manual_seed(3))), codes.relu()
+    )
+
+
 def test_code_is_never_negative_but_what_is_rebuilt_may_be() -> None:
     codes = CodeHead(20, (30, 10))(torch.randn(200, 20))
     assert codes.min() == 0

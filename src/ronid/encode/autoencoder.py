@@ -13,25 +13,31 @@ CODE_WIDTHS = (500, 500, 2_000, 10)
 
 
 class CodeHead(nn.Module):
-    """The half that makes the code; no unit of it, the code's included, is ever below 0.
+    """The half that makes the code; no unit of it is ever below 0, the code's neither unless linear.
 
     Args:
         dim: Width of the input.
         widths: Width of every layer after it, the code's last.
+        linear: Whether the code itself may be of either sign.
     """
 
-    def __init__(self, dim: int, widths: Sequence[int] = CODE_WIDTHS) -> None:
+    def __init__(
+        self, dim: int, widths: Sequence[int] = CODE_WIDTHS, *, linear: bool = False
+    ) -> None:
         super().__init__()
         self.dim = dim
+        self.linear = linear
         self.widths = tuple(widths)
         self.layers = _stack([dim, *widths])
         self.code_dim = widths[-1]
 
     def forward(self, vectors: Tensor) -> Tensor:
         """(b, d) to (b, c) codes."""
-        for layer in self.layers:
+        *inner, last = self.layers
+        for layer in inner:
             vectors = functional.relu(layer(vectors))
-        return vectors
+        code: Tensor = last(vectors)
+        return code if self.linear else functional.relu(code)
 
 
 class Decoder(nn.Module):

@@ -39,8 +39,8 @@ def build_head(kind: str, dim: int, n_intents: int | None) -> Head:
     Raises:
         UsageError: A head of logits, but nobody said how many intents there are.
     """
-    if kind == "code":
-        return Head(CodeHead(dim), CODE_WIDTHS[-1])
+    if kind in ("code", "linear_code"):
+        return Head(CodeHead(dim, linear=kind == "linear_code"), CODE_WIDTHS[-1])
     activation, _, logits = kind.partition("_")
     activations: dict[str, nn.Module] = {"tanh": nn.Tanh(), "relu": nn.ReLU()}
     layers = [nn.Linear(dim, dim), activations.get(activation, nn.Identity()), ByteDropout(DROPOUT)]

@@ -2,7 +2,8 @@
 
 The auto-encoder (500-500-2000-10 units and its mirror image) is that of DEC (Xie et al., 2016),
 trained as a whole by reconstruction, without the layer-wise denoising of that paper, as in the code
-behind the published figures. Its input is tf-idf by default; any encoder with
+behind the published figures; from there is also the code that is never below 0, which costs units
+(`encoder.head = "linear_code"` is without). Its input is tf-idf by default; any encoder with
 `trainable_layers = 0`, or given embeddings, may stand in its place.
 
 Differences from that code: AdamW without decay and with a bound on gradients far above any of them,
