@@ -13,7 +13,7 @@ CODE_WIDTHS = (500, 500, 2_000, 10)
 
 
 class CodeHead(nn.Module):
-    """The half that makes the code; no unit of it is ever below 0, the code's neither unless linear.
+    """The half that makes the code; no unit is ever below 0, nor is the code unless it is linear.
 
     Args:
         dim: Width of the input.
