@@ -2,11 +2,11 @@
 
     python benchmarks/count.py --seed 0 1 2 --work FOLDER --out FILE
 
-Of every benchmark split (75% known, 10% labelled) the encoder of preset `fast` learns from
-neighbours, as before our own count. Then DeepAligned's, DPN's and USNID's filters count, each from
-two and from three times the truth, and ours from nothing, with its bounds. What our count does to
-accuracy is measured by the harness, see benchmarks/configs/count.toml. Sentences are embedded once
-for all seeds, in FOLDER.
+Of every benchmark split (75% known, 10% labelled; or no label at all) the encoder of preset `fast`
+learns from neighbours, as before our own count. Then DeepAligned's, DPN's and USNID's filters count,
+each from two and from three times the truth, and ours from nothing, with its bounds. What our count
+does to accuracy is measured by the harness, see benchmarks/configs/count.toml. Sentences are
+embedded once for all seeds, in FOLDER.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from ronid.data.benchmarks import BENCHMARKS
-from ronid.data.splits import benchmark_cell, benchmark_problem
+from ronid.data.splits import Cell, benchmark_cell, benchmark_problem
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
 from ronid.methods.ronid import contrast, count_intents, lengthened
@@ -34,11 +34,9 @@ RULES: tuple[CountRule, ...] = ("deep_aligned", "dpn", "usnid", OURS)
 FACTORS = (2, 3)
 
 
-def counted(
-    dataset: str, seed: int, rules: Sequence[CountRule], cache: FrozenCache
-) -> Iterator[dict[str, Any]]:
+def counted(cell: Cell, rules: Sequence[CountRule], cache: FrozenCache) -> Iterator[dict[str, Any]]:
     """Train on neighbours, then count by every rule from every start."""
-    split = benchmark_problem(benchmark_cell(dataset, seed=seed)).split
+    split, seed = benchmark_problem(cell).split, cell.seed
     config = preset("fast")
     encoder = build_encoder(config.encoder, torch.device("cpu"), seed=seed, cache=cache)
     training = Training(encoder, seed, config.optimiser, Silent())
@@ -53,7 +51,8 @@ def counted(
             row = training.history[-1]
             yield {
                 "format_version": 1,
-                "dataset": dataset,
+                "dataset": cell.dataset,
+                "known_ratio": cell.known_ratio,
                 "seed": seed,
                 "rule": f"{rule}@{factor}" if factor else rule,
                 "found": row["k"],
@@ -68,6 +67,7 @@ def main() -> None:
     parser.add_argument("dataset", nargs="*", default=list(BENCHMARKS), help="all by default")
     parser.add_argument("--seed", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--rule", choices=RULES, nargs="+", default=RULES, help="all by default")
+    parser.add_argument("--no-labels", action="store_true", help="no intent is known")
     parser.add_argument("--work", type=Path, required=True, help="folder for embeddings")
     parser.add_argument("--out", type=Path, required=True, help="file to add rows to")
     options = parser.parse_args()
@@ -75,7 +75,9 @@ def main() -> None:
     cache = FrozenCache(options.work)
     for dataset in options.dataset:
         for seed in options.seed:
-            rows = list(counted(dataset, seed, options.rule, cache))
+            ratios = {"known_ratio": 0.0, "labelled_ratio": 0.0} if options.no_labels else {}
+            cell = benchmark_cell(dataset, seed=seed, **ratios)
+            rows = list(counted(cell, options.rule, cache))
             with options.out.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(row) + "\n" for row in rows)
             print(dataset, seed, {row["rule"]: row["found"] for row in rows}, flush=True)
