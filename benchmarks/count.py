@@ -3,10 +3,10 @@
     python benchmarks/count.py --seed 0 1 2 --work FOLDER --out FILE
 
 Of every benchmark split (75% known, 10% labelled; or no label at all) the encoder of preset `fast`
-learns from neighbours, as before our own count. Then DeepAligned's, DPN's and USNID's filters count,
-each from two and from three times the truth, and ours from nothing, with its bounds. What our count
-does to accuracy is measured by the harness, see benchmarks/configs/count.toml. Sentences are
-embedded once for all seeds, in FOLDER.
+learns from neighbours, as before our own count. Then the filters of published methods count, each
+from two and from three times the truth, and ours from nothing, with its bounds. What our count does
+to accuracy is measured by the harness, see benchmarks/configs/count.toml. Sentences are embedded
+once for all seeds, in FOLDER.
 """
 
 import argparse
