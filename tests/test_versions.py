@@ -1,10 +1,13 @@
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from made_run import make_run
+from ronid import versions
 from ronid.errors import DataError, UsageError
 from ronid.run import open_finished
 from ronid.versions import current_folder, current_number, link, next_version, undo
@@ -53,6 +56,44 @@ def test_versions_follow_each_other_and_undo_goes_back_one_by_one(run: Path) -> 
     assert files(run) == before
     with pytest.raises(UsageError, match="no update to undo"):
         undo(run)
+
+
+def undone_first(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let somebody else undo a version just before the next call has the lock."""
+    real = versions.locked
+
+    @contextmanager
+    def late(run: Path) -> Iterator[None]:
+        monkeypatch.setattr(versions, "locked", real)
+        undo(run)
+        with real(run):
+            yield
+
+    monkeypatch.setattr(versions, "locked", late)
+
+
+def test_an_undo_that_comes_second_does_not_remove_the_run(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files(run)
+    add(run, "b.csv")
+    undone_first(run, monkeypatch)
+    with pytest.raises(UsageError, match="no update to undo"):
+        undo(run)
+    assert files(run) == before
+    assert current_number(run) == 0
+
+
+def test_an_undo_of_a_version_that_is_undone_already_takes_back_no_other(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(run, "b.csv")
+    add(run, "c.csv")
+    undone_first(run, monkeypatch)
+    with pytest.raises(UsageError, match=r"version 2 of run .* is not the last one: that is 1$"):
+        undo(run, expected=2)
+    assert (current_number(run), source_of(run)) == (1, "b.csv")
+    assert undo(run, expected=1) == 0
 
 
 def test_an_update_that_fails_changes_nothing(run: Path) -> None:

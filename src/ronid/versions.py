@@ -104,19 +104,27 @@ def next_version(run: Path) -> Iterator[Path]:
             shutil.rmtree(staged, ignore_errors=True)
 
 
-def undo(run: Path) -> int:
+def undo(run: Path, expected: int | None = None) -> int:
     """Go back to the version before; what it replaced is removed.
+
+    Args:
+        run: Folder of the run.
+        expected: The version that is to be undone; None for whichever is the last.
 
     Returns:
         The number of the version that counts now.
 
     Raises:
-        UsageError: The run was never updated, or is being updated.
+        UsageError: The run was never updated or is being updated, or its last version is another.
     """
-    if not current_number(run):
-        raise UsageError(f"run '{run}' has no update to undo: it is as `ronid fit` made it")
-    with locked(run):
+    with locked(run):  # first: before that, somebody else may undo the version that we looked at
         number = current_number(run)
+        if number < 1:  # version 0 is the run itself, and must not be removed
+            raise UsageError(f"run '{run}' has no update to undo: it is as `ronid fit` made it")
+        if expected not in (None, number):
+            raise UsageError(
+                f"version {expected} of run '{run}' is not the last one: that is {number}"
+            )
         _point_to(run, number - 1)
         shutil.rmtree(version_folder(run, number), ignore_errors=True)
     return number - 1

@@ -1,6 +1,7 @@
 """The Learn page's calls, on a run that cannot train: what is told, refused and guarded."""
 
 import json
+import shutil
 from typing import Any
 
 import pytest
@@ -9,12 +10,15 @@ pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
 
 from ronid.learn.standing import FILE, read_standing, telling
+from ronid.review.desk import LEARNED
 from ronid.review.events import Accept, Lock, Merge, Move, OutOfScope, Reject
 from ronid.studio.app import make_app
 from ronid.studio.guard import Guard
 from ronid.studio.hall import Hall
 from ronid.studio.session import Door
-from ronid.versions import FOLDER
+from ronid.versions import FOLDER, current_number, next_version, undo
+
+OF_THE_RUN = shutil.ignore_patterns(FOLDER, "review.sqlite*")
 
 
 def decide(hall: Hall, *actions: Any, who: str = "Ada") -> None:
@@ -86,6 +90,26 @@ def test_nothing_is_cancelled_or_taken_back_that_is_not_there(client: TestClient
     assert answer.status_code == 422
     assert "is not the last one" in answer.json()["problem"]
     assert client.post("/api/learn/undo", json={"version": 0}).status_code == 422
+
+
+def test_two_who_take_back_the_same_training_take_back_one(
+    client: TestClient, hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for done in ("first", "second"):
+        with next_version(hall.run) as folder:
+            shutil.copytree(hall.run, folder, ignore=OF_THE_RUN, dirs_exist_ok=True)
+            (folder / LEARNED).write_text(json.dumps({"format_version": 1, "done": {"says": done}}))
+    real = hall.refresh
+
+    def refresh() -> None:
+        monkeypatch.setattr(hall, "refresh", real)
+        undo(hall.run)  # by somebody else, now that version 2 was seen to be the last one
+
+    monkeypatch.setattr(hall, "refresh", refresh)
+    answer = client.post("/api/learn/undo", json={"version": 2})
+    assert answer.status_code == 422
+    assert "is not the last one" in answer.json()["problem"]
+    assert current_number(hall.run) == 1
 
 
 def test_learning_while_somebody_learns_is_refused_and_seen(client: TestClient, hall: Hall) -> None:
