@@ -16,7 +16,9 @@ import pytest
 import tiny
 from tiny import Row, ok, ronid
 
+from ronid.judge import read_evidence
 from ronid.learn import Job
+from ronid.model import load_model
 from ronid.review import Desk, open_desk
 from ronid.review.events import (
     Accept,
@@ -31,6 +33,7 @@ from ronid.review.events import (
     Split,
 )
 from ronid.review.state import same
+from ronid.run import open_finished
 
 
 @pytest.fixture
@@ -192,6 +195,31 @@ def test_methods_without_prototypes_to_train_learn_by_moving_them(
         run / "encoder" / "weights.safetensors"
     )
     ok("predict", run, "--text", "battery empty")
+
+
+def test_a_run_that_learnt_other_names_is_judged_and_fitted_again(
+    run: Path, encoder: Path, tmp_path: Path
+) -> None:
+    given = looked_at(run).base.given
+    labelled = np.flatnonzero(given & (looked_at(run).base.labels == 0))
+    moved = tuple(int(row) for row in labelled[:2])
+    decide(run, Rename("i0", "another name"), Merge(("i1", "i2"), "i1"), Move(moved, "i3"))
+    learn(run)
+    settings = folder_of(run) / "config.toml"
+    settings.write_text(settings.read_text().replace(str(encoder), str(tmp_path / "gone")))
+    told = json.loads(
+        ok("evaluate", run, "--refit-seed", "7", "--encoder", encoder, "--json", "--quiet")
+    )
+    assert -1 <= told["refit"] <= 1
+    assert told["intents"][0]["name"] == "another name"
+
+    finished = open_finished(run)
+    found = read_evidence(finished, load_model(run, "cpu", str(encoder)))
+    index = finished.assignments()["index"].to_numpy()
+    assert np.array_equal(~found.free, given)
+    assert np.array_equal(found.targets[given], index[given])
+    assert {found.names[k] for k in found.targets[labelled[2:]]} == {"another name"}
+    assert set(found.targets[list(moved)]) == {looked_at(run).base.present.index("i3")}
 
 
 def test_nothing_decided_and_no_run_are_one_line(run: Path, tmp_path: Path) -> None:

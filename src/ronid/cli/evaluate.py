@@ -23,6 +23,7 @@ from ronid.cli.tables import judgement_table, scores_table
 from ronid.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from ronid.judge import Evidence
     from ronid.model import IntentModel
     from ronid.run import RunFolder
     from ronid.types import IntArray
@@ -110,7 +111,7 @@ def _judge(
     evidence = read_evidence(run, model, progress)
     second = None
     if refit_seed is not None:
-        second = _refit(run, model, refit_seed, device, progress)
+        second = _refit(run, model, evidence, refit_seed, device, progress)
     judgement = judge(evidence, seed=model.seed, refit=second, progress=progress)
     findings = list_findings(judgement)
     values = {**asdict(judgement), "findings": [asdict(finding) for finding in findings]}
@@ -126,14 +127,19 @@ def _judge(
 
 
 def _refit(
-    run: "RunFolder", model: "IntentModel", seed: int, device: str, progress: Bars | None
+    run: "RunFolder",
+    model: "IntentModel",
+    evidence: "Evidence",
+    seed: int,
+    device: str,
+    progress: Bars | None,
 ) -> "IntArray":
     """Return what a whole second fit finds in the utterances of the run."""
     from ronid.pipeline import discover
-    from ronid.types import Corpus
+    from ronid.types import UNLABELLED, Corpus
 
-    table = run.assignments()
-    corpus = Corpus(table["text"].to_pylist(), table["given"].to_pylist(), run.data_report())
+    labels = [None if k == UNLABELLED else evidence.names[k] for k in evidence.targets]
+    corpus = Corpus(list(evidence.texts), labels, run.data_report())
     k = len(model.intents)
     found = discover(corpus, k, model.config, seed=seed, device=device, progress=progress)
     return found.discovery.labels

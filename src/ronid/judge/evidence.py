@@ -24,7 +24,7 @@ class Evidence:
         texts: n utterances.
         embeddings: (n, d) vectors of the trained encoder.
         labels: (n,) intent of every utterance.
-        targets: (n,) intent given by the user, or UNLABELLED.
+        targets: (n,) intent of every utterance that the user labelled, or UNLABELLED.
         prototypes: (k, d), known intents first.
         names: k names of the intents.
         known: Whether each of the k intents was labelled by the user.
@@ -91,13 +91,14 @@ def read_evidence(run: RunFolder, model: IntentModel, progress: Progress | None 
         )
     table = run.assignments()
     texts = table["text"].to_pylist()
-    index = {intent.name: intent.index for intent in model.intents}
-    given = [UNLABELLED if name is None else index[name] for name in table["given"].to_pylist()]
+    labels = table["index"].to_numpy().astype(np.int64)
+    # A label stands over what was found; people may have renamed its intent since, or merged it.
+    given = table["given"].is_valid().to_numpy()
     return Evidence(
         texts=texts,
         embeddings=model.transform(texts, progress),
-        labels=table["index"].to_numpy().astype(np.int64),
-        targets=np.array(given, np.int64),
+        labels=labels,
+        targets=np.where(given, labels, UNLABELLED),
         prototypes=model.prototypes,
         names=tuple(intent.name for intent in model.intents),
         known=tuple(intent.known for intent in model.intents),
