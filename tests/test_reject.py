@@ -206,6 +206,30 @@ def test_identical_or_zero_vectors_are_no_trouble() -> None:
     assert scope.belonging(same.embeddings).tolist() == [1.0] * len(same.embeddings)
 
 
+@pytest.mark.parametrize("noise", [0.0, 2e-7])  # an encoder says the same in any batch but for this
+def test_a_text_that_came_many_times_belongs(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(5, 384))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    vectors = np.concatenate([np.repeat(rows[:1], 60, 0), rows[1:]]).astype(np.float32)
+
+    def said_again(times: int = 1) -> np.ndarray:
+        again = np.repeat(vectors, times, 0)
+        return (again + noise * rng.uniform(-1, 1, again.shape)).astype(np.float32)
+
+    found = replace(
+        clouds(0),
+        labels=np.repeat([0, 1], [60, 4]),
+        embeddings=said_again(),
+        prototypes=vectors[[0, -1]],
+    )
+    _, fitted = calibrated(found)
+    assert fitted is not None
+    for scope in (fitted, scope_of(said_again())):
+        assert scope.belonging(said_again(10)).min() == 1.0
+        assert scope.belonging(-vectors).max() < scope.threshold
+
+
 def test_golden_belonging() -> None:
     scope = Scope(np.array([[0, 0], [1, 0]], np.float16), 2.0, np.array([0.25, 1.0, 4.0]))
     # Over the scale (0,0), (3,0), (1,2), (9,9): squared distances 0, 4, 4 and 145.

@@ -9,6 +9,7 @@ Both are learnt from the training utterances alone, without a label of what is o
   utterance's nearest others are most probable.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,10 @@ KEPT = 20_000
 _ASKED = 4_000
 """Of these, how many are asked for their own neighbours."""
 _BLOCK = 256
+_ALIKE = 2.0**-20
+"""Squared distance over squared length up to which two vectors are one: half precision rounds each
+number by up to 2**-11 of itself, up or down. A text that came before may else be farther from its
+own vector than any of its repeats are from each other."""
 _FACTOR = 32.0
 """How far the temperature may move."""
 
@@ -60,7 +65,7 @@ class Scope:
         """
         others = self.vectors.astype(np.float64)
         parts = [
-            squared_distances(vectors[a : a + _BLOCK] / self.scale, others).min(1)
+            _distances(vectors[a : a + _BLOCK] / self.scale, others).min(1)
             for a in range(0, len(vectors), _BLOCK)
         ]
         return p_values(self.usual, np.concatenate(parts) if parts else np.empty(0))
@@ -70,6 +75,14 @@ def squared_distances(points: ArrayLike, others: ArrayLike) -> Floats:
     """Return the (n, m) squared Euclidean distances of (n, d) points to (m, d) others."""
     a, b = np.asarray(points, np.float64), np.asarray(others, np.float64)
     return np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0)
+
+
+def _distances(points: ArrayLike, others: ArrayLike) -> Floats:
+    """Return the (n, m) squared distances; 0 where half precision cannot tell two vectors apart."""
+    a = np.asarray(points, np.float64)
+    distances = squared_distances(a, others)
+    distances[distances <= _ALIKE * (a**2).sum(1)[:, None]] = 0
+    return distances
 
 
 def closeness(vectors: ArrayLike, prototypes: ArrayLike, rule: Rule) -> Floats:
@@ -121,19 +134,18 @@ def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     return found, Scope(vectors, scale, np.sort(usual))
 
 
-def scope_of(vectors: FloatArray, *, asked: int = 1_000) -> Scope:
+def scope_of(vectors: FloatArray, *, scale: float | None = None, asked: int = 1_000) -> Scope:
     """Return the scope of utterances.
 
     Args:
         vectors: (n, d) features of two utterances or more.
+        scale: What they are divided by; their largest number when None.
         asked: How many of them are asked for their nearest other one.
     """
     kept, rows = _sampled(len(vectors), asked)
-    scaled, scale = _scaled(vectors[kept])
-    points, usual = scaled.astype(np.float64), []
-    for start in range(0, len(rows), _BLOCK):
-        usual.append(_to_others(points, rows[start : start + _BLOCK]).min(1))
-    return Scope(scaled, scale, np.sort(np.concatenate(usual)))
+    scaled, scale = _scaled(vectors[kept], scale)
+    usual = np.concatenate([distances.min(1) for distances in _to_others(scaled, rows)])
+    return Scope(scaled, scale, np.sort(usual))
 
 
 def _sampled(n: int, asked: int) -> tuple[IntArray, IntArray]:
@@ -143,17 +155,23 @@ def _sampled(n: int, asked: int) -> tuple[IntArray, IntArray]:
     return kept, np.sort(rng.permutation(len(kept))[:asked])
 
 
-def _scaled(vectors: FloatArray) -> tuple[NDArray[np.float16], float]:
-    """Return vectors over their largest number, and that."""
-    scale = float(np.abs(vectors).max()) or 1.0
+def _scaled(vectors: FloatArray, scale: float | None = None) -> tuple[NDArray[np.float16], float]:
+    """Return vectors over their largest number, or over another, and that."""
+    scale = scale or float(np.abs(vectors).max()) or 1.0
     return (vectors / scale).astype(np.float16), scale
 
 
-def _to_others(points: Floats, rows: IntArray) -> Floats:
-    """Return the (a, n) squared distances of some points to all; none is its own neighbour."""
-    distances = squared_distances(points[rows], points)
-    distances[np.arange(len(rows)), rows] = np.inf
-    return distances
+def _to_others(vectors: ArrayLike, rows: IntArray) -> Iterator[Floats]:
+    """Return the (a, n) squared distances of some vectors to all, a few at a time.
+
+    None is its own neighbour.
+    """
+    points = np.asarray(vectors, np.float64)
+    for start in range(0, len(rows), _BLOCK):
+        some = rows[start : start + _BLOCK]
+        distances = _distances(points[some], points)
+        distances[np.arange(len(some)), some] = np.inf
+        yield distances
 
 
 def neighbourhood(
@@ -171,17 +189,14 @@ def neighbourhood(
         (a,) squared distance to the nearest other utterance, and (a, k) shares of the intents
         among the nearest others: as many as `NEAREST` of the others of its own intent, or one.
     """
-    points = np.asarray(vectors, np.float64)
     sizes = np.bincount(labels, minlength=n_intents)
     counts = np.maximum(1, np.ceil(NEAREST * (sizes[labels[asked]] - 1)).astype(np.int64))
     nearest, shares = np.empty(len(asked)), np.empty((len(asked), n_intents))
-    for start in range(0, len(asked), _BLOCK):
-        rows = asked[start : start + _BLOCK]
-        distances = _to_others(points, rows)
-        nearest[start : start + _BLOCK] = distances.min(1)
-        for i, row in enumerate(distances, start):
-            others = np.argpartition(row, counts[i] - 1)[: counts[i]]
-            shares[i] = np.bincount(labels[others], minlength=n_intents) / counts[i]
+    rows = (row for distances in _to_others(vectors, asked) for row in distances)
+    for i, row in enumerate(rows):
+        nearest[i] = row.min()
+        others = np.argpartition(row, counts[i] - 1)[: counts[i]]
+        shares[i] = np.bincount(labels[others], minlength=n_intents) / counts[i]
     return nearest, shares
 
 

@@ -18,7 +18,7 @@ from ronid.files import FORMAT_VERSION, write_json
 from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
-from ronid.reject import KEPT, Scope
+from ronid.reject import Scope, scope_of
 from ronid.run import COLLECTED, RunFolder, stamped, write_corpus
 from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
@@ -195,12 +195,16 @@ def _added(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 def opened(scope: Scope | None, vectors: FloatArray) -> Scope:
     """Return a scope with more utterances that belong; where there are too many, a sample of all.
 
+    The more there are, the nearer they lie: what is usual is measured anew.
+
     Args:
         scope: Of the model before.
         vectors: (n, d) features of utterances that belong.
     """
     assert scope is not None
-    added = (vectors / scope.scale).astype(np.float16)
-    everything = np.concatenate([scope.vectors, added])
-    kept = np.sort(np.random.default_rng(0).permutation(len(everything))[:KEPT])
-    return replace(scope, vectors=everything[kept])
+    if not len(vectors):
+        return scope
+    before = scope.vectors.astype(np.float32) * scope.scale
+    # The same scale: what was rounded to half precision once stays as it is.
+    grown = scope_of(np.concatenate([before, vectors]), scale=scope.scale)
+    return replace(grown, threshold=scope.threshold)
