@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ronid.export.updates import drift_line
-from ronid.update.drift import Members, farthest, find_drift, mean_shift
+from ronid.update.drift import MOVED, Members, farthest, find_drift, mean_shift
 
 NAMES = ("refund", "unlock")
 
@@ -45,6 +45,15 @@ def test_an_intent_that_became_rare_is_told_with_its_shares() -> None:
     assert (drift.index, drift.moved, drift.angle) == (0, False, 0.0)
     assert drift.share_before == 0.5
     assert drift.share_now == pytest.approx(2 / 62)
+
+
+def test_repeats_that_only_half_precision_sees_elsewhere_have_not_moved() -> None:
+    rng = np.random.default_rng(0)
+    said = rng.normal(size=(2, 384)).astype(np.float32)
+    now = members(said[:1].repeat(10, 0), said[1:].repeat(10, 0))
+    before = Members(now.vectors.astype(np.float16).astype(np.float32), now.labels)
+    assert mean_shift(before.of(0), now.of(0))[1] > MOVED
+    assert find_drift(before, now, texts(20), NAMES) == ()
 
 
 def test_nothing_came_is_no_drift() -> None:

@@ -13,6 +13,10 @@ FEWEST = 5
 MOVED = 2.0
 """Times the squared distance of the means that chance would give, from which on it is a drift."""
 
+LEAST_ANGLE = 1.0
+"""Degrees below which nothing has moved. Old vectors were rounded to half precision, and where a
+text repeats chance gives no distance at all: that rounding would be a drift of 0 degrees."""
+
 SHARE_FACTOR, SHARE_DEVIATIONS = 2.0, 3.0
 """A share has changed when it is this many times larger or smaller, and by as many deviations."""
 
@@ -77,11 +81,11 @@ def find_drift(
         share_now = len(new) / max(1, len(now.labels))
         expected = share_before * len(now.labels)
         angle, ratio = mean_shift(old, new) if min(len(old), len(new)) >= FEWEST else (0.0, 0.0)
-        if ratio > MOVED or _changed(len(new), expected):
+        moved = ratio > MOVED and angle >= LEAST_ANGLE
+        if moved or _changed(len(new), expected):
             rows = np.flatnonzero(now.labels == intent)
             shows = tuple(texts[rows[i]] for i in farthest(old, new)) if len(old) else ()
-            drift = Drift(intent, name, angle, ratio > MOVED, share_before, share_now, shows)
-            found.append(drift)
+            found.append(Drift(intent, name, angle, moved, share_before, share_now, shows))
     return tuple(sorted(found, key=lambda drift: (-drift.moved, -drift.angle)))
 
 
