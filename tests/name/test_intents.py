@@ -85,6 +85,26 @@ def test_intents_without_words_are_named_by_exemplar_or_number() -> None:
     assert found[3] in {"what_is_it", "why"}
 
 
+def test_digits_alone_name_no_intent() -> None:
+    found = name_intents(
+        *discover([GROUPS["gift"], ["🎉 6", "🎉 6"], ["7, 8 🎉"], ["2024", "why 5"]])
+    )
+    assert [intent.name for intent in found[1:3]] == ["new_intent_1", "new_intent_2"]
+    assert [intent.named_by for intent in found[1:3]] == ["number", "number"]
+    assert found[3].name in {"why_5", "new_intent_3"}  # as its most central utterance is
+
+
+def test_digits_of_a_script_without_spaces_name_no_intent() -> None:
+    years = [f"2024{letter}" for letter in "年月日时分秒"]  # the digits are all that they share
+    found = name_intents(*discover([years, GROUPS["gift"]]))[0]
+    assert (found.name in years, found.named_by) == (True, "utterance")
+
+
+def test_a_known_intent_without_utterances_contests_no_name() -> None:
+    found = names([[], GROUPS["gift"], GROUPS["pause"]], known=("sell gift card",))
+    assert found == ["sell gift card", "buy_gift_card", "pause_membership"]
+
+
 def test_a_script_without_spaces_is_named_in_that_script() -> None:
     found = names([["我的信用卡丢了", "信用卡丢了怎么办", "昨天信用卡丢了"], GROUPS["gift"]])
     assert "信用卡" in found[0]

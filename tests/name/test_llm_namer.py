@@ -126,6 +126,7 @@ def is_about(body: dict[str, Any], index: int) -> bool:
         (says("I cannot do that"), "malformed answer (3)"),
         (says('{"name": 5}'), "malformed answer (3)"),
         (says('{"name": "!!!"}'), "unusable name (3)"),
+        (says('{"name": "4 2"}'), "unusable name (3)"),
         (says('{"name": "one two three four five six seven"}'), "unusable name (3)"),
         (says("{" * 5000 + "}"), "malformed answer (3)"),
         ((200, b"x" * (2 << 20)), "answer too long (3)"),

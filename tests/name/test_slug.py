@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ronid.name.slug import MAX_LENGTH, slug, unique
+from ronid.name.slug import MAX_LENGTH, is_name, slug, unique
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ def test_slug_is_short_and_stable(text: str) -> None:
     assert not once.startswith("_")
     assert not once.endswith("_")
     assert slug(once) == once
+
+
+@pytest.mark.parametrize("text", ["", "🎉", "6", "7, 8", "٣"])
+def test_nothing_and_digits_are_no_name(text: str) -> None:
+    assert not is_name(slug(text))
+    assert is_name(slug(f"{text} a"))
 
 
 def test_unique_counts_up_past_taken_names() -> None:

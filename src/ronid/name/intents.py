@@ -8,7 +8,7 @@ import numpy as np
 from ronid.name.exemplars import borderline, exemplars
 from ronid.name.keyphrases import distinct, find_phrases, rank_phrases
 from ronid.name.nearest import nearest_known
-from ronid.name.slug import slug, unique
+from ronid.name.slug import is_name, slug, unique
 from ronid.name.titles import choose_titles
 from ronid.name.verbs import find_verbs
 from ronid.types import Discovery, IntArray, Intent
@@ -96,12 +96,13 @@ def _complete(
     names = [_Name(name, "user") for name in known]
     taken = {name.lower() for name in [*known, *titles.values()]}
     for k in range(len(known), len(examples)):
-        if k in titles:
+        if is_name(titles.get(k, "")):
             names.append(_Name(titles[k], "keyphrases"))
             continue
         example = slug(examples[k][0]) if examples[k] else ""
-        name = unique(example or f"new_intent_{k}", taken)
-        names.append(_Name(name, "utterance" if example else "number"))
+        said = is_name(example)
+        name = unique(example if said else f"new_intent_{k}", taken)
+        names.append(_Name(name, "utterance" if said else "number"))
         taken.add(name.lower())
     return names
 

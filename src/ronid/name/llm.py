@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from ronid.errors import UsageError
 from ronid.name.intents import BY_MODEL
-from ronid.name.slug import slug, unique
+from ronid.name.slug import is_name, slug, unique
 from ronid.progress import Progress, Silent
 from ronid.types import Intent
 
@@ -303,7 +303,7 @@ def _parse(body: bytes) -> _Answer:
     if not isinstance(name, str) or not isinstance(description, str):
         raise _FailedError("malformed answer")
     legal = slug(name)
-    if not legal or legal.replace("_", "").isdigit() or legal.count("_") >= MOST_WORDS:
+    if not is_name(legal) or legal.count("_") >= MOST_WORDS:
         raise _FailedError("unusable name")
     return _Answer(legal, _one_line(description))
 

@@ -25,6 +25,15 @@ def slug(text: str, max_length: int = MAX_LENGTH) -> str:
     return cut.strip("_")
 
 
+def is_name(legal: str) -> bool:
+    """Say whether an identifier can name an intent; one of nothing but digits says nothing.
+
+    Args:
+        legal: What `slug` made.
+    """
+    return bool(legal) and not legal.replace("_", "").isdigit()
+
+
 def unique(name: str, taken: set[str]) -> str:
     """Add `_2`, `_3`, ... to a name until nobody has it.
 

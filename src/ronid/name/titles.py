@@ -132,7 +132,8 @@ def _shares_beside(
 
 
 def _coverage(phrase: Phrase, group: Sequence[Utterance]) -> float:
-    return sum(phrase.stems in utterance for utterance in group) / len(group)
+    """Share of utterances that hold a phrase; 0 of a known intent that has none."""
+    return sum(phrase.stems in utterance for utterance in group) / max(len(group), 1)
 
 
 def _rate(phrase: Phrase) -> float:
