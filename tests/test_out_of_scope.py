@@ -1,6 +1,8 @@
 """The out-of-scope benchmark takes out what it says, and its scores tell good from bad."""
 
+import hashlib
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -9,8 +11,10 @@ import numpy as np
 import pytest
 
 from benchmark_module import load_benchmark
+from ronid.data.benchmarks import BENCHMARKS, PARTS
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Discovery, Split
+from toys import Recipe, make_toy
 
 ROOT = Path(__file__).resolve().parent.parent
 WAYS = {
@@ -81,11 +85,53 @@ def test_utterances_that_only_claim_to_be_strange_cannot_be_told(bench: ModuleTy
         assert 30 < judged["auroc"] < 70
 
 
+STRANGE = ["how tall is the moon", 'who wrote "the storm"', "qwertz"]
+
+
+@pytest.fixture
+def own_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small CLINC under RONID_DATA, with out-of-scope queries among others of its test file."""
+    toys = {part: make_toy(120, 6, seed) for seed, part in enumerate(PARTS)}
+    rows = {
+        part: [f"{text}\t{name}" for text, name in zip(toy.texts, toy.truth, strict=True)]
+        for part, toy in toys.items()
+    }
+    content = {f"clinc/{part}": lines for part, lines in rows.items()}
+    content["clinc_oos/test"] = rows["test"][:9] + [f"{text}\toos" for text in STRANGE]
+    for name, lines in content.items():
+        path = tmp_path / "data" / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(["text\tlabel", *lines]), encoding="utf-8")
+    files = {part: (tmp_path / "data" / "clinc" / f"{part}.tsv").read_bytes() for part in PARTS}
+    sha256 = {part: hashlib.sha256(data).hexdigest() for part, data in files.items()}
+    monkeypatch.setitem(BENCHMARKS, "clinc", replace(BENCHMARKS["clinc"], sha256=sha256))
+    monkeypatch.setenv("RONID_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("RONID_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("own_queries")
+def test_clinc_is_fitted_whole_and_asked_its_own_queries_where_they_are_there(
+    bench: ModuleType, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "CONFIG", recipe("fast"))
+    monkeypatch.setattr(bench, "BENCHMARKS", {})  # what is asked by default is the queries alone
+    out = tmp_path / "rows.jsonl"
+    monkeypatch.setattr(sys, "argv", ["", *f"--seed 0 --work {tmp_path} --out {out}".split()])
+    bench.main()
+    (row,) = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    assert (row["dataset"], row["inside"], row["outside"]) == ("clinc_oos", 120, len(STRANGE))
+    assert set(row["scores"]) == WAYS
+    fit = bench.get_fit(bench.OWN, 0, "test", tmp_path)
+    assert len(fit.found.prototypes) == 6  # none is taken out
+    assert fit.outside.tolist() == [False] * 120 + [True] * len(STRANGE)
+
+
 def test_stored_rows_are_of_the_seeds_and_files_that_are_reported() -> None:
     path = ROOT / "benchmarks" / "results" / "out_of_scope.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     cells = [(row["dataset"], row["seed"]) for row in rows]
-    assert len(set(cells)) == len(cells) == 9
+    assert len(set(cells)) == len(cells)
+    assert set(cells) >= {(dataset, seed) for dataset in BENCHMARKS for seed in range(3)}
     assert {row["part"] for row in rows} == {"test"}
     for row in rows:
         assert set(row["scores"]) == WAYS
