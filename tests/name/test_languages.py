@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,6 +71,11 @@ def test_report_holds_every_utterance_and_lets_each_choose_its_direction(tmp_pat
     data = json.loads(page[start : page.index("</script>", start)])
     assert data["points"]["text"] == TEXTS
     assert data["intents"][2]["nearest"][0]["name"] == "bekannt"
+    # Whatever is made of an utterance: the one pointed at, those found, exemplars and borderline.
+    shown = re.findall(r"\{ text: points\.text\[\w+\].*?\}", page)
+    shown += re.findall(r'element\("li", (\{ text\b.*?\})', page)
+    assert len(shown) >= 3
+    assert [each for each in shown if 'dir: "auto"' not in each] == []
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
