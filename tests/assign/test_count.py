@@ -50,9 +50,9 @@ def test_clear_clusters_are_counted(k: int, known: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "known", "low", "high"), [(40, 0, 36, 44), (12, 11, 11, 14), (3, 0, 2, 4)]
+    ("k", "known", "low", "high"), [(40, 0, 30, 50), (12, 11, 11, 14), (3, 0, 2, 4)]
 )
-def test_bounds_leave_a_tenth_of_doubt_but_know_of_all_known(
+def test_bounds_leave_some_doubt_but_know_of_all_known(
     k: int, known: int, low: int, high: int
 ) -> None:
     rows, owner = clusters([30] * k, seed=k)
@@ -111,6 +111,36 @@ def test_a_ragged_top_moves_the_estimate_less_than_its_highest_point() -> None:
     assert abs(found.k - 150) <= 3
     assert found.low <= 135
     assert found.high > 150
+
+
+def test_without_labels_the_finest_of_several_high_hills_counts_and_all_are_possible() -> None:
+    numbers = np.arange(5, 301)
+    rise = hill(numbers, 17, 0.1) + 0.85 * hill(numbers, 50, 0.1) + 0.6 * hill(numbers, 200, 0.1)
+    fine = count._estimate(numbers, rise, None, 0, finest=True)
+    assert abs(fine.k - 50) <= 2
+    assert fine.low <= 17
+    assert 50 < fine.high < 100  # a hill of three fifths is none
+    assert abs(count._estimate(numbers, rise, None, 0).k - 17) <= 1
+    told = count._estimate(numbers, rise, hill(numbers, 17, 0.1), 15, finest=True)
+    assert abs(told.k - 17) <= 1  # labels say which hill
+
+
+@given(rise=st.lists(st.floats(0, 10), min_size=2, max_size=60))
+def test_the_estimate_is_within_its_bounds_whatever_the_curve(rise: list[float]) -> None:
+    numbers = np.arange(2, 2 + len(rise))
+    for finest in (False, True):
+        found = count._estimate(numbers, np.array(rise), None, 0, finest=finest)
+        assert 2 <= found.low <= found.high <= numbers[-1]
+        assert numbers[0] <= found.k <= numbers[-1] + 1
+
+
+def test_doubt_is_larger_without_labels() -> None:
+    rows, owner = clusters([30] * 40)
+    bare = count_by_tree(rows, torch.full_like(owner, -1), 0, generator=seeded())
+    told = count_by_tree(rows, owner, 40, generator=seeded())
+    assert bare.low <= 0.76 * bare.k
+    assert bare.high >= 1.25 * bare.k
+    assert told.high < bare.high
 
 
 def test_labels_have_as_many_voices_as_there_are_known_intents() -> None:

@@ -56,3 +56,23 @@ def test_losses_and_figures_of_other_methods_are_shown_in_their_own_words() -> N
         "Discover: held-out accuracy": ["NMI"],
         "Discover: silhouette": ["silhouette"],
     }
+
+
+COUNT = {
+    "stage": "count", "k": 5, "estimate": 5, "low": 4, "high": 7, "leftover": 0,
+    "numbers": [4, 5, 6], "rise": [1.0, 3.0, 2.0], "recovery": [0.5, 0.9, 0.8],
+}  # fmt: skip
+
+
+def test_the_number_of_intents_is_shown_with_its_evidence() -> None:
+    rise, recovery = curves([{**COUNT, "leftover": 1}])
+    assert rise.series[0].points == ((4, 1.0), (5, 3.0), (6, 2.0))
+    assert recovery.series[0].points == ((4, 0.5), (5, 0.9), (6, 0.8))
+    assert {rise.over, recovery.over} == {"intents"}
+    assert "5 estimated, 4 to 7 possible. Not counted: 1 of utterances" in rise.note
+    assert len(curves([{key: COUNT[key] for key in COUNT if key != "recovery"}])) == 1
+
+
+def test_a_number_that_was_asked_for_is_not_called_an_estimate() -> None:
+    (chart, _) = curves([{**COUNT, "k": 7}])
+    assert chart.note.endswith("5 estimated, 4 to 7 possible. 7 asked for, and taken.")

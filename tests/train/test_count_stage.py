@@ -47,15 +47,28 @@ def test_the_number_is_found_by_every_rule(tiny: TinyEncoder, utterances: Toy, r
     assert (row["stage"], row["rule"], row["k"]) == ("count", rule, found.n_intents)
 
 
-def test_a_guess_is_kept_unless_it_is_clearly_too_large(tiny: TinyEncoder, utterances: Toy) -> None:
-    split = utterances.split()
-    auto = count_on_frozen(
-        training_of(tiny("bert")), replace(split, n_intents=0, count_rule="auto")
-    )
-    for guess, kept in ((auto.n_intents, True), (200, False)):
+def test_a_guess_is_kept_up_to_the_largest_possible_number(
+    tiny: TinyEncoder, utterances: Toy
+) -> None:
+    split, first = utterances.split(), training_of(tiny("bert"))
+    auto = count_on_frozen(first, replace(split, n_intents=0, count_rule="auto"))
+    high = first.history[0]["high"]
+    for guess, kept in ((auto.n_intents, True), (high, True), (high + 1, False), (200, False)):
         asked = replace(split, n_intents=guess, count_rule="guess")
-        found = count_on_frozen(training_of(tiny("bert")), asked)
+        training = training_of(tiny("bert"))
+        found = count_on_frozen(training, asked)
         assert found.n_intents == (guess if kept else auto.n_intents)
+        assert training.history[0]["estimate"] == auto.n_intents
+
+
+def test_a_guess_has_no_say_in_the_rough_idea(tiny: TinyEncoder, utterances: Toy) -> None:
+    split, found = utterances.split(), []
+    for rule, start in (("auto", 0), ("guess", 9), ("guess", 200)):
+        training = training_of(tiny("bert"))
+        rows = training.encoder.prepare(split.texts)
+        asked = replace(split, n_intents=start, count_rule=rule)
+        found.append(count_intents(training, asked, rows, "rough_count").n_intents)
+    assert len(set(found)) == 1
 
 
 def test_a_fit_taken_up_again_finds_its_number(

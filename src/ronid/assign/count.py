@@ -45,6 +45,12 @@ many."""
 DOUBT = 10
 """One part in so many of the estimate, in both directions, is possible whatever the curves say."""
 
+HILLS = 0.8
+"""Without labels nothing says how fine intents are meant to be: hills so high are all possible."""
+
+DOUBT_UNLABELLED = 4
+"""What `DOUBT` is without labels."""
+
 SAME_HILL = 1.5
 """A number that differs from the steepest by more than this factor is on another hill."""
 
@@ -80,6 +86,7 @@ def count_by_tree(
     generator: torch.Generator,
     at_most: int | None = None,
     draws: int = DRAWS,
+    finest: bool = True,
 ) -> IntentCount:
     """Estimate the number of intents from nothing.
 
@@ -90,6 +97,7 @@ def count_by_tree(
         generator: Source of randomness, on the device of the features.
         at_most: Largest number that may come out.
         draws: Trees to average over; one is enough where all rows fit into it.
+        finest: Whether, without labels, the finest of several high hills counts, not the highest.
     """
     n = len(embeddings)
     m = min(n, max(GRAINS, 10 * n_known))
@@ -117,12 +125,12 @@ def count_by_tree(
     mean = np.mean([r[:length] for r in recoveries], axis=0)
     if n_known and np.isfinite(mean).all():
         recovery = mean[np.minimum(numbers, length) - 1]
-    found = _estimate(numbers, rise, recovery, n_known)
+    found = _estimate(numbers, rise, recovery, n_known, finest=finest)
     cuts = [tree.cut(min(found.k, len(g.weights)))[g.labels] for tree, g in drawn]
     seen = float(np.mean([count_leftover(embeddings, labels) for labels in cuts]))
     leftover = min(round(seen), found.k - least)
     k = found.k - leftover
-    doubt = -(-k // DOUBT)
+    doubt = -(-k // (DOUBT_UNLABELLED if recovery is None else DOUBT))
     low, high = max(least, min(found.low, k - doubt)), max(found.high, k + doubt)
     return replace(found, k=k, low=low, high=high, leftover=leftover)
 
@@ -160,6 +168,8 @@ def _estimate(
     rise: NDArray[np.float64],
     recovery: NDArray[np.float64] | None,
     n_known: int,
+    *,
+    finest: bool = False,
 ) -> IntentCount:
     """Weigh where the cost rises against what the labels say, on a logarithmic scale.
 
@@ -168,16 +178,30 @@ def _estimate(
     many voices each of them has.
     """
     steepest = int(numbers[rise.argmax()])
+    if finest and recovery is None:
+        steepest = _finest(numbers, rise)
     near = np.abs(np.log(numbers / steepest)) < np.log(SAME_HILL)
-    risen = _point_of(numbers, np.where(near, rise - NEARLY * rise.max(), 0))
+    risen = _point_of(numbers, np.where(near, rise - NEARLY * rise[near].max(), 0))
+    if recovery is None:
+        high = numbers[rise >= HILLS * rise.max()]
+        return IntentCount(round(risen), int(high.min()), int(high.max()), numbers, rise)
     nearly = numbers[near & (rise >= NEARLY * rise.max())]
-    possible, k = [int(nearly.min()), int(nearly.max())], round(risen)
-    if recovery is not None:
-        best = _best_recovered(numbers, recovery, near, steepest)
-        voices = n_known / (n_known + risen)
-        k = round(risen ** (1 - voices) * best**voices)
-        possible += [k, round(best)]
+    best = _best_recovered(numbers, recovery, near, steepest)
+    voices = n_known / (n_known + risen)
+    k = round(risen ** (1 - voices) * best**voices)
+    possible = (int(nearly.min()), int(nearly.max()), k, round(best))
     return IntentCount(k, min(possible), max(possible), numbers, rise, recovery)
+
+
+def _finest(numbers: IntArray, rise: NDArray[np.float64]) -> int:
+    """Return where the rise is steepest on the finest of the high hills.
+
+    An intent that is missed costs more than one too many, and what was learnt from too long lists
+    of neighbours cannot be told apart again.
+    """
+    last = numbers[rise >= HILLS * rise.max()].max()
+    fine = numbers >= last / SAME_HILL
+    return int(numbers[fine][rise[fine].argmax()])
 
 
 def _best_recovered(

@@ -110,7 +110,9 @@ def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
 def _counting(row: Mapping[str, Any]) -> list[Chart]:
     """Return the evidence for the number of intents: its curves over that number."""
     numbers = row.get("numbers", ())
-    said = f"{row.get('estimate')} taken, {row.get('low')} to {row.get('high')} possible."
+    said = f"{row.get('estimate')} estimated, {row.get('low')} to {row.get('high')} possible."
+    if row.get("k") != row.get("estimate"):
+        said += f" {row.get('k')} asked for, and taken."
     if row.get("leftover"):
         said += f" Not counted: {row['leftover']} of utterances that lie between all intents."
     found = {

@@ -60,7 +60,8 @@ def _asked(run: RunFolder, facts: dict[str, Any]) -> str:
     asked, found = facts["n_intents"], run.count()
     if found is None:
         return str(asked)
-    said = f"{found['k']} found" + (
+    estimate = found.get("estimate", found["k"])
+    said = f"{estimate} found" + (
         f", {found['low']} to {found['high']} possible" if "low" in found else ""
     )
     return f"auto: {said}" if asked is None else f"{asked}: {said}"

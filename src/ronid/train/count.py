@@ -19,11 +19,12 @@ from ronid.types import Split
 SHARE = {"deep_aligned": 1.0, "dpn": 0.9}
 """Of the mean size, from which on a cluster counts."""
 
-CLEARLY = 1.25
-"""A guess that exceeds the largest possible number by this factor is clearly too large."""
+
+FINAL = "count"
+"""The stage whose number is made; one before it is a rough idea that costs less."""
 
 
-def count_intents(training: Training, split: Split, rows: Rows, stage: str = "count") -> Split:
+def count_intents(training: Training, split: Split, rows: Rows, stage: str = FINAL) -> Split:
     """Return the split with its number of intents, found from the features as they are now.
 
     What was found stays in the history as the row of `stage`, with its evidence; a fit that is
@@ -33,7 +34,7 @@ def count_intents(training: Training, split: Split, rows: Rows, stage: str = "co
         training: What the stages of this fit share.
         split: The problem; where its number is given, nothing is done.
         rows: Its training rows, prepared.
-        stage: Name in the history: `count`, or another for a rough idea that costs less.
+        stage: Name in the history: `FINAL`, or another for a rough idea.
     """
     if split.count_rule == "given":
         return split
@@ -71,13 +72,13 @@ def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str
     if rule == "usnid":
         k = count_beside_known(embeddings, targets, known, start, generator=generator)
         return {"rule": rule, "start": start, "k": k}
-    # A guess is judged by what the data say without it.
+    # A guess is judged by what the data say without it, so it has no say before it is.
     at_most = start if rule == "auto" and start else None
-    draws = DRAWS if stage == "count" else 1
+    draws = DRAWS if stage == FINAL else 1
     found = count_by_tree(
         embeddings, targets, known, at_most=at_most, draws=draws, generator=generator
     )
-    kept = rule == "guess" and start <= CLEARLY * found.high
+    kept = rule == "guess" and stage == FINAL and start <= found.high
     return {"rule": rule, "start": start, **_evidence(found), "k": start if kept else found.k}
 
 
