@@ -154,20 +154,25 @@ COUNT_RULES = {
 def count_table() -> str:
     """How many intents were found, and what that costs against being told the number."""
     lines = [
-        "| dataset | intents | rule | seeds | found | error | ACC | ACC if told | difference |",
-        "| --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
+        "| dataset | preset | intents | rule | seeds | found | error | "
+        "ACC | ACC if told | difference |",
+        "| --- | --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    given = {(row["dataset"], row["seed"]): row for row in read_rows("fast.jsonl")}
-    found_rows = harness_rows("count")
+    given = {
+        (row["dataset"], row["preset"], row["seed"]): row
+        for row in harness_rows("fast", "main-minilm")
+    }
+    counted = harness_rows("count", "count-near", "count-default")
     for dataset, title in DATASETS.items():
-        own = [row for row in found_rows if row["dataset"] == dataset]
-        for rule in sorted({row["k_rule"] for row in own}):
-            rows = [row for row in own if row["k_rule"] == rule]
-            told = [given[dataset, row["seed"]] for row in rows]
+        own = [row for row in counted if row["dataset"] == dataset]
+        for preset, rule in sorted({(row["preset"], row["k_rule"]) for row in own}, reverse=True):
+            rows = [row for row in own if (row["preset"], row["k_rule"]) == (preset, rule)]
+            told = [given[dataset, preset, row["seed"]] for row in rows]
             ours, theirs = [acc(row) for row in rows], [acc(row) for row in told]
             found = {row["seed"]: row["k"] for row in rows}
             cost = [f"{mean(ours):.1f}", f"{mean(theirs):.1f}", f"{mean(ours) - mean(theirs):+.1f}"]
-            lines.append(line(title, *_count_cells(rule, told[0]["k"], found), *cost))
+            cells = _count_cells(rule, told[0]["k"], found)
+            lines.append(line(title, f"`{preset}`", *cells, *cost))
     return "\n".join(lines)
 
 

@@ -5,7 +5,8 @@
 Of every benchmark the pile (75% known, 10% labelled) gets chatter from a foreign benchmark, see
 `ronid.data.pile`, and preset `fast` is fitted to it. Then the model is asked as `ronid predict`
 asks it: the test file, all of which belongs, and the test files of the foreign benchmarks, none of
-which does. With --chatter 0 the same is asked of a model that never saw any chatter.
+which does. With --chatter 0 the same is asked of a model that never saw any chatter, with
+--intents auto of one that was not told how many intents there are.
 """
 
 import argparse
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--dataset", nargs="*", default=list(BENCHMARKS))
     parser.add_argument("--seed", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--chatter", type=float, default=0.2, help="share of the pile")
+    parser.add_argument("--intents", choices=("given", "auto"), default="given")
     parser.add_argument("--out", type=Path, help="file of rows to add to; only shown without it")
     options = parser.parse_args()
     made_by = {"encoder": "all-MiniLM-L6-v2", "ronid_version": __version__}
@@ -42,7 +44,9 @@ def main() -> None:
             problem = benchmark_problem(cell)
             row = {"dataset": dataset, "seed": seed, "part": "test", "preset": "fast"}
             row |= {"chatter_ratio": options.chatter, "split_hash": cell.hash}
-            row |= measure(fitted(problem, seed), problem, foreign_texts(dataset))
+            found = fitted(problem, seed, told=options.intents == "given")
+            row |= {"k_rule": options.intents, "k": found.discovery.n_intents}
+            row |= measure(found, problem, foreign_texts(dataset))
             print(json.dumps(row), flush=True)
             if options.out is not None:
                 with options.out.open("a", encoding="utf-8") as file:
@@ -54,12 +58,12 @@ def foreign_texts(dataset: str) -> list[str]:
     return [text for name in BENCHMARKS[dataset].foreign for text in read(name, "test").texts]
 
 
-def fitted(problem: BenchmarkProblem, seed: int) -> Found:
-    """Fit the pile of a problem as a user would."""
+def fitted(problem: BenchmarkProblem, seed: int, *, told: bool) -> Found:
+    """Fit the pile of a problem as a user would, told the number of real intents or not."""
     split = problem.split
     labels = [problem.classes[t] if t >= 0 else None for t in split.targets]
     corpus = corpus_from(list(split.texts), labels)
-    return discover(corpus, split.n_intents, CONFIG, seed=seed, device="cpu")
+    return discover(corpus, split.n_intents if told else None, CONFIG, seed=seed, device="cpu")
 
 
 def measure(found: Found, problem: BenchmarkProblem, foreign: list[str]) -> dict[str, Any]:
@@ -79,7 +83,8 @@ def measure(found: Found, problem: BenchmarkProblem, foreign: list[str]) -> dict
         "auroc": auroc(inside.belonging, outside.belonging),
     }
     assert split.truth is not None
-    row |= chatter_clusters(found.discovery.labels, split.truth, split.n_intents, len(known))
+    labels, k = found.discovery.labels, found.discovery.n_intents
+    row |= chatter_clusters(labels, split.truth, k, len(known))
     return {key: round(value, 4) for key, value in row.items()}
 
 
@@ -89,7 +94,7 @@ def chatter_clusters(labels: IntArray, truth: IntArray, k: int, known: int) -> d
     Args:
         labels: (n,) intents found; the known ones come first.
         truth: (n,) true intents, -1 for chatter.
-        k: How many intents there are.
+        k: How many intents were found.
         known: How many of them are known.
     """
     chatter = truth < 0
