@@ -86,13 +86,13 @@ def test_two_processes_share_the_cells(
     out = tmp_path / "rows.jsonl"
     config.write_text(config.read_text().replace(f"0-{CELLS // 2 - 1}", "0-2"))
     done = toy_bench.ronid(
-        data, "bench", "run", config, "--out", out, "--jobs", "2",
+        data, "bench", "run", config, "--out", out, "--jobs", "2", "--beside", "3",
         "--encoder", f"bert-base-uncased={encoder}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = read_rows(out)
     assert len({coordinates(row) for row in rows}) == len(rows) == 6
-    assert {row["jobs"] for row in rows} == {2}
+    assert {row["jobs"] for row in rows} == {5}  # what shares the device, of this run or not
     assert "6 of 6 cells done" in done.stderr
     # The two datasets hold the same rows, so worker and order must not matter.
     scores = {(row["dataset"], row["seed"]): row["scores"] for row in rows}

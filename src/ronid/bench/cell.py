@@ -52,7 +52,7 @@ class Bench:
     Args:
         plan: The benchmark config.
         device: `auto`, `cpu` or `cuda`.
-        jobs: Processes that run at the same time, noted in every row.
+        jobs: Processes that share the device, noted in every row.
         progress: Told about every stage.
         cache: Output of frozen layers, shared by all cells; made when first needed.
         stages: Early stages that several cells go on from; made when first needed.

@@ -83,6 +83,7 @@ class Run:
         out: File of rows.
         device: `auto`, `cpu` or `cuda`.
         jobs: Processes.
+        beside: Processes of other runs that share the device.
         deadline: Time (`time.time()`) after which no cell starts, or None.
         progress: Told about every stage, in one process only.
     """
@@ -91,6 +92,7 @@ class Run:
     out: Path
     device: str = "auto"
     jobs: int = 1
+    beside: int = 0
     deadline: float | None = None
     progress: Any = None
 
@@ -200,7 +202,7 @@ def _work(
     worker: int = 0,
 ) -> None:
     """Take cells until none is left, the time is over, or the parent is gone."""
-    bench = Bench(run.plan, run.device, run.jobs, run.progress)
+    bench = Bench(run.plan, run.device, run.jobs + run.beside, run.progress)
     parent = parent_process()  # None outside a worker
     last: int | None = None
     while run.deadline is None or time.time() < run.deadline:

@@ -41,6 +41,9 @@ def run_command(
         float | None, typer.Option(min=0, help="Start no cell after so many minutes.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the cells.")] = 1,
+    beside: Annotated[
+        int, typer.Option(min=0, help="Processes of other commands on the same device, noted.")
+    ] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells only.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,7 +66,7 @@ def run_command(
     deadline = None if minutes is None else started + 60 * minutes
     bars = Bars() if jobs == 1 and not quiet and teller.on_terminal else None
     rows.parent.mkdir(parents=True, exist_ok=True)
-    run = Run(plan, rows, device, jobs, deadline, bars)
+    run = Run(plan, rows, device, jobs, beside, deadline, bars)
     summary = run_plan(run, left.pending, teller.tell)
     _finish(run, left, summary, minutes, quiet)
 
