@@ -1,5 +1,6 @@
 """Random batches: every row equally often, equal sizes, nothing but the generator decides."""
 
+from collections.abc import Iterable
 from itertools import islice
 
 import numpy as np
@@ -8,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.train.batches import (
+    beside_labelled,
     cycled_batches,
+    one_pass,
+    one_pass_with_labelled,
     shuffled_batches,
+    some_steps,
     steps_per_epoch,
     uniform_batches,
 )
@@ -128,3 +133,62 @@ def test_a_cluster_of_one_row_comes_as_often_as_a_large_one() -> None:
 
 def test_uniform_batches_of_no_rows_are_none() -> None:
     assert list(uniform_batches(np.empty(0, np.int64), 8, np.random.default_rng(0))) == []
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def same(one: Iterable[np.ndarray], two: Iterable[np.ndarray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+@given(n=st.integers(0, 80), size=st.integers(1, 20), seed=st.integers(0, 99))
+def test_one_pass_is_the_shuffled_batches_as_one_group(n: int, size: int, seed: int) -> None:
+    groups = list(one_pass(n, size)(rng(seed)))
+    assert {len(group) for group in groups} <= {1}
+    assert same((group[0] for group in groups), shuffled_batches(n, size, rng(seed)))
+
+
+def test_a_sampler_begins_anew_with_every_generator() -> None:
+    for sampler in (one_pass(9, 4), some_steps(np.arange(9), 4, 3)):
+        one, two, other = (np.concatenate([*sampler(rng(seed))], axis=1) for seed in (0, 0, 1))
+        assert np.array_equal(one, two)
+        assert not np.array_equal(one, other)
+
+
+@given(rows=ROWS, given=st.integers(0, 20), n=st.integers(0, 60), size=st.integers(1, 20))
+def test_a_pass_over_all_rows_has_labelled_ones_beside_every_batch(
+    rows: list[int], given: int, n: int, size: int
+) -> None:
+    labelled = np.array(rows)
+    pairs = list(beside_labelled(labelled, given, n, size, rng(1)))
+    assert sorted(row for _, mixed in pairs for row in mixed) == list(range(n))
+    assert {len(known) for known, _ in pairs} <= {min(given, len(rows))}
+    drawn = [row for known, _ in pairs for row in known]
+    assert set(drawn) <= set(rows)
+    counts = [drawn.count(row) for row in rows]
+    assert max(counts) - min(counts) <= 1
+    joined = one_pass_with_labelled(labelled, given, n, size)(rng(1))
+    assert same((group[0] for group in joined), (np.concatenate(pair) for pair in pairs))
+
+
+def test_golden_draws_of_a_pass_with_labelled_rows() -> None:
+    # The pass is drawn first, then the labelled rows: stored figures rest on this order.
+    draws = rng(0)
+    order, labelled = draws.permutation(5), draws.permutation([7, 8, 9])
+    pairs = list(beside_labelled(np.array([7, 8, 9]), 1, 5, 2, rng(0)))
+    assert np.array_equal(np.concatenate([mixed for _, mixed in pairs]), order)
+    assert np.array_equal(np.concatenate([known for known, _ in pairs]), labelled)
+
+
+@given(rows=ROWS, size=st.integers(1, 50), steps=st.integers(0, 12), seed=st.integers(0, 99))
+def test_some_steps_are_the_first_of_an_endless_cycle(
+    rows: list[int], size: int, steps: int, seed: int
+) -> None:
+    draws = rng(seed)
+    groups = list(some_steps(np.array(rows), size, steps)(draws))
+    assert len(groups) == steps
+    after = rng(seed)
+    assert same((g[0] for g in groups), islice(cycled_batches(np.array(rows), size, after), steps))
+    assert draws.integers(1 << 30) == after.integers(1 << 30)  # and nothing more was drawn

@@ -18,6 +18,7 @@ from ronid.train.optim import (
     set_rate,
     tensor_cores,
     uncorrected_factor,
+    warmup_epochs,
 )
 
 
@@ -58,6 +59,14 @@ def test_a_longer_step_is_that_of_adam_without_correction() -> None:
 def test_golden_length_of_uncorrected_steps() -> None:
     found = [uncorrected_factor(step) for step in (0, 9, 99, 10_000)]
     assert found == pytest.approx([3.1623, 6.5277, 3.2405, 1.0], rel=1e-3)
+
+
+@given(epochs=st.integers(0, 40), steps=st.integers(1, 9), share=st.sampled_from([0.0, 0.1, 0.5]))
+def test_the_rate_rises_in_the_epochs_of_the_warm_up(epochs: int, steps: int, share: float) -> None:
+    rising = warmup_epochs(epochs, OptimiserConfig(warmup_share=share))
+    factors = [linear_factor(step, epochs * steps, share) for step in range(epochs * steps)]
+    risen = [number for number, factor in enumerate(factors) if factor == 1.0]
+    assert not factors or abs(risen[0] + 1 - max(1, rising * steps)) <= 0.5
 
 
 def test_without_warm_up_the_first_step_is_full() -> None:

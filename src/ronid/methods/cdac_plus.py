@@ -21,25 +21,25 @@ Published as semi-supervised. Nothing in it needs a label, though: without any i
 the refinement, so it is not refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.heads import Centres
 from ronid.train.held_out import agreement, held_out_rows
 from ronid.train.infer import gather
 from ronid.train.loop import Stage
+from ronid.train.optim import warmup_epochs
 from ronid.train.pairs import PairsConfig, learn_pairs
 from ronid.train.self_train import sharpen
 from ronid.train.state import Training, inputs_of
 from ronid.train.stopping import BestEpoch, FirstOf, SettledLabels
-from ronid.types import Discovery, IntArray, Split
+from ronid.types import Discovery, Split
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
         config: Settings.
     """
     encoder, dev_rows = training.encoder, held_out_rows(training, split)
-    after = training.optimiser.warmup_share * config.epochs
+    after = warmup_epochs(config.epochs, training.optimiser)
     stopper = FirstOf(
         (BestEpoch("dev_nmi", config.patience), SettledLabels(config.stop_change, 1, after))
     )
@@ -132,7 +132,5 @@ def refine(training: Training, split: Split, rows: Rows, config: RefineConfig) -
         predicted = centres(encoder.embed_all(dev_rows)).argmax(dim=1)
         return agreement(split, predicted.cpu().numpy())
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        return ((batch,) for batch in shuffled_batches(len(rows), config.batch, rng))
-
+    batches = one_pass(len(rows), config.batch)
     return sharpen(training, split, stage, batches, restarts=config.restarts, look=look)

@@ -18,11 +18,10 @@ squares are sums over columns, as in the paper. Labels only say which clusters t
 are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,14 +31,14 @@ from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
 from ronid.methods.sae_kmeans import code_encoder, plain_adam
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.reconstruct import ReconstructConfig, rebuilding_loss, reconstruct
 from ronid.train.self_train import SelfTrainConfig, self_train
 from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
-from ronid.types import Discovery, IntArray, Split
+from ronid.types import Discovery, Split
 
 
 @dataclass(frozen=True)
@@ -127,10 +126,6 @@ def cluster(
             state.put("counts", torch.full((split.n_intents,), config.first_count))
         return {}
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        for index in shuffled_batches(len(rows), config.batch, rng):
-            yield (index,)
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         codes = encoder(rows, pick)
@@ -144,6 +139,7 @@ def cluster(
         loss = config.reconstruction_weight * rebuilt + config.distance_weight * gaps
         return {"loss": loss, "loss_rebuilt": rebuilt, "loss_distance": gaps}
 
+    batches = one_pass(len(rows), config.batch)
     run_epochs(training, stage, state, batches, step, before_epoch=begin)
     begin(0)  # without a single epoch, the first centres are the answer
     # The clusters have moved since k-means named those of the known intents.

@@ -16,16 +16,15 @@ The silhouette is that of at most `silhouette_rows` rows, the same ones in every
 Without labels there is no pre-training, and the rest is what the paper ablates as such.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 from torch import Tensor
 
 from ronid.assign.silhouette import silhouette
 from ronid.config import EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
@@ -35,7 +34,7 @@ from ronid.train.recluster import cluster_loss, recluster
 from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import BestEpoch
-from ronid.types import Discovery, IntArray, Split
+from ronid.types import Discovery, Split
 
 
 @dataclass(frozen=True)
@@ -127,12 +126,10 @@ def discover(training: Training, split: Split, rows: Rows, config: DiscoverConfi
         # After the steps, not before the next ones: so the silhouette is that of the weights kept.
         return cluster(epoch + 1)
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        return ((pick,) for pick in shuffled_batches(len(rows), config.batch, rng))
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         return {"loss": cluster_loss(state, rows, picks[0])}
 
+    batches = one_pass(len(rows), config.batch)
     run_epochs(
         training, stage, state, batches, step, before_epoch=before_epoch, after_epoch=after_epoch
     )

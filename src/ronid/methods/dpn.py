@@ -20,7 +20,7 @@ Deviations and guesses:
   utterance gets the nearest centre of k-means over the training utterances.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,14 +34,14 @@ from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.losses.prototype_distance import soft_cosine_loss, soft_distance_loss
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass_with_labelled, steps_per_epoch
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain_layers
 from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
-from ronid.types import Discovery, IntArray, Split
+from ronid.types import Discovery, Split
 
 STAGE = "discovery"
 
@@ -159,11 +159,7 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         return {}
 
     given = min(config.labelled_batch, len(split.labelled))
-
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        labelled = cycled_batches(split.labelled, given, rng)
-        for mixed in shuffled_batches(len(rows), config.batch, rng):
-            yield (np.concatenate([next(labelled), mixed]),)
+    batches = one_pass_with_labelled(split.labelled, given, len(rows), config.batch)
 
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks

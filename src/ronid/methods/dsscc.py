@@ -38,12 +38,13 @@ from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.student_t import self_training_loss, sharpened
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import beside_labelled, steps_per_epoch
 from ronid.train.diagnose import label_accuracy
 from ronid.train.dropout_contrast import DropoutContrastConfig, dropout_contrast
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
+from ronid.train.optim import warmup_epochs
 from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
@@ -150,7 +151,7 @@ def learn_jointly(
         stopper=SettledLabels(
             config.stop_change,
             config.stop_patience,
-            after=training.optimiser.warmup_share * config.epochs,
+            after=warmup_epochs(config.epochs, training.optimiser),
         ),
         head_rate=config.head_rate,
     )
@@ -161,9 +162,8 @@ def learn_jointly(
         return state.put_labels(labels) | label_accuracy(labels, split)
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
-        labelled = cycled_batches(split.labelled, known, rng)
-        for mixed in shuffled_batches(len(rows), config.batch, rng):
-            yield np.concatenate([np.tile(next(labelled), 2), mixed]), np.tile(mixed, 2)
+        for given, mixed in beside_labelled(split.labelled, known, len(rows), config.batch, rng):
+            yield np.concatenate([np.tile(given, 2), mixed]), np.tile(mixed, 2)
 
     def step(picks: Picks) -> Mapping[str, Tensor]:
         plain, altered = picks

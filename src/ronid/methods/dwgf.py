@@ -24,11 +24,10 @@ Deviations and guesses:
   utterance gets the nearest centre of k-means over the unsmoothed training utterances.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -40,7 +39,7 @@ from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainCon
 from ronid.encode.rows import Rows
 from ronid.losses.memory_contrast import memory_contrast_loss
 from ronid.losses.student_t import own_target_loss, self_training_loss, sharpened
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.kept_graph import KeptGraph
@@ -187,9 +186,6 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
             memory.start(embeddings)
         return {"graph_dropped": graph.renew(normalize(embeddings, dim=-1))}
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        return ((batch,) for batch in shuffled_batches(len(rows), config.batch, rng))
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         memory.renew(pick)
@@ -203,5 +199,6 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
         loss = joined + config.self_training_weight * taught
         return {"loss": loss, "loss_graph": joined, "loss_self_training": taught}
 
+    batches = one_pass(len(rows), config.batch)
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
     training.finish(STAGE)

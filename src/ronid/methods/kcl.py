@@ -21,11 +21,10 @@ A fit that is killed goes on with the similarity network that it had: the first 
 weights in `Training.kept`, which every later checkpoint holds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,7 +33,7 @@ from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
 from ronid.losses.known import known_cross_entropy
 from ronid.losses.pairwise import pair_divergence_loss
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, some_steps, steps_per_epoch
 from ronid.train.held_out import agreement, held_out_rows
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
@@ -42,7 +41,7 @@ from ronid.train.similarity import SimilarityNetwork, pair_loss, pair_precision,
 from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import AllEpochs, BestEpoch
-from ronid.types import Discovery, IntArray, Split
+from ronid.types import Discovery, Split
 
 
 @dataclass(frozen=True)
@@ -103,11 +102,6 @@ def learn_similarity(
     )
     targets = torch.from_numpy(split.targets).to(training.encoder.device)
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        labelled = cycled_batches(split.labelled, config.batch, rng)
-        for _ in range(stage.steps):
-            yield (next(labelled),)
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         return {"loss": pair_loss(network(rows, pick), targets[pick.index], pick.index)}
@@ -117,6 +111,7 @@ def learn_similarity(
             return {}
         return pair_precision(network, dev_rows, split.dev_targets, config.batch)
 
+    batches = some_steps(split.labelled, config.batch, stage.steps)
     run_epochs(training, stage, state, batches, step, after_epoch=dev_precision)
     training.finish("similarity", network.trained())
     network.train(False)
@@ -142,10 +137,6 @@ def learn_clusters(
     targets = torch.from_numpy(split.targets).to(encoder.device)
     vectors = network.encoder.embed_all(rows)  # once: this network learns no more
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        for mixed in shuffled_batches(len(rows), config.batch, rng):
-            yield (mixed,)
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         with torch.no_grad():
@@ -160,6 +151,7 @@ def learn_clusters(
             return {}
         return agreement(split, encoder.embed_all(dev_rows).argmax(-1).cpu().numpy())
 
+    batches = one_pass(len(rows), config.batch)
     run_epochs(training, stage, StageState(encoder), batches, step, after_epoch=dev_nmi)
 
 

@@ -20,10 +20,9 @@ layers learn in the EM loop; of an encoder with no more than six all, word embed
 Without labels there is neither pre-training nor cross-entropy, and the contrast remains.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -33,7 +32,7 @@ from ronid.config import EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Pick, Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.known import known_cross_entropy
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier, projection
 from ronid.train.infer import gather_by_kmeans
@@ -42,7 +41,7 @@ from ronid.train.pretrain import pretrain_layers
 from ronid.train.recluster import recluster
 from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
-from ronid.types import Discovery, IntArray, Split
+from ronid.types import Discovery, Split
 
 PROJECTION_DROPOUT = 0.1
 
@@ -127,12 +126,10 @@ def alternate(training: Training, split: Split, rows: Rows, config: EMConfig) ->
         row |= {"lent": int(((labels >= 0) & (targets < 0)).sum())}
         return row | label_accuracy(state.tensors["labels"], split)
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        return ((pick,) for pick in shuffled_batches(len(rows), config.batch, rng))
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         return m_step(picks[0], state, rows, config)
 
+    batches = one_pass(len(rows), config.batch)
     run_epochs(training, stage, state, batches, step, before_epoch=e_step)
     training.finish("em")
 

@@ -8,11 +8,10 @@ P, the model's prediction, is the softmax over prototypes: no pseudo-label loss 
 ever train a linear head on the new intents.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,7 +29,7 @@ from ronid.losses.prototype import (
 )
 from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
 from ronid.metrics import normalised_entropy
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass_with_labelled, steps_per_epoch
 from ronid.train.contrast import contrast
 from ronid.train.count import count_intents
 from ronid.train.diagnose import label_accuracy
@@ -41,7 +40,7 @@ from ronid.train.state import StageState, Training, generator_of, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.train.views import view
-from ronid.types import Assignment, Discovery, IntArray, Split
+from ronid.types import Assignment, Discovery, Split
 
 
 def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
@@ -176,11 +175,7 @@ def alternate(
         return row
 
     known = min(learn.labelled_batch, len(split.labelled)) if learn.cross_entropy else 0
-
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        labelled = cycled_batches(split.labelled, known, rng)
-        for mixed in shuffled_batches(len(rows), learn.batch, rng):
-            yield (np.concatenate([next(labelled), mixed]),)
+    batches = one_pass_with_labelled(split.labelled, known, len(rows), learn.batch)
 
     def step(picks: Picks) -> Mapping[str, Tensor]:
         return m_step(picks[0], known, state, targets, rows, learn)

@@ -26,6 +26,7 @@ which pre-trains otherwise, is not that.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -163,9 +164,8 @@ def cluster(training: Training, split: Split, rows: Rows, config: Config) -> Sta
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
         for mixed in shuffled_batches(len(rows), config.batch, rng):
             yield known[:0], np.tile(mixed, 2)
-        given = cycled_batches(known, config.batch, rng)
-        for _ in range(given_steps):
-            yield np.tile(next(given), 2), known[:0]
+        for given in islice(cycled_batches(known, config.batch, rng), given_steps):
+            yield np.tile(given, 2), known[:0]
 
     def step(picks: Picks) -> Mapping[str, Tensor]:
         given, mixed = picks  # two views of each row, of one group at a time

@@ -11,7 +11,7 @@ from ronid.assign.neighbours import nearest_neighbours
 from ronid.config import ContrastConfig
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import neighbour_mask, supervised_contrastive_loss
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import beside_labelled, steps_per_epoch
 from ronid.train.likeness import likeness
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.state import StageState, Training
@@ -64,9 +64,8 @@ def contrast(  # noqa: PLR0913 - none follows from another
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
         neighbours = state.tensors["neighbours"].cpu().numpy()
-        labelled = cycled_batches(split.labelled, known, rng)
-        for anchors in shuffled_batches(len(rows), config.batch, rng):
-            yield (np.concatenate([next(labelled), with_neighbours(anchors, neighbours, rng)]),)
+        for given, anchors in beside_labelled(split.labelled, known, len(rows), config.batch, rng):
+            yield (np.concatenate([given, with_neighbours(anchors, neighbours, rng)]),)
 
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks

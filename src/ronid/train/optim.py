@@ -131,6 +131,11 @@ def uncorrected_factor(step: int) -> float:
     return float((1 - BETAS[0] ** (step + 1)) / math.sqrt(1 - BETAS[1] ** (step + 1)))
 
 
+def warmup_epochs(epochs: int, config: OptimiserConfig) -> float:
+    """Return in how many epochs of a stage the learning rate is still rising."""
+    return config.warmup_share * epochs
+
+
 def linear_factor(step: int, total: int, warmup_share: float) -> float:
     """Return the factor of the learning rate at `step`: up over the warm-up, then down to 0."""
     warmup = max(1, round(total * warmup_share))

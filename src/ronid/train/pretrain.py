@@ -15,7 +15,7 @@ from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.language_model import hidden_tokens, language_model_loss, mask_tokens
-from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.batches import cycled_batches, one_pass, steps_per_epoch
 from ronid.train.held_out import held_out_rows
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.state import StageState, Training, head_weights, inputs_of
@@ -157,14 +157,11 @@ def learn_language_head(
         steps = steps_per_epoch(len(rows), config.language_batch)
         stage = Stage(LANGUAGE_HEAD, rows, epochs, steps, LANGUAGE_HEAD_LR)
 
-        def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-            return ((b,) for b in shuffled_batches(len(rows), config.language_batch, rng))
-
         def step(picks: Picks) -> Mapping[str, Tensor]:
             return {"loss": _language_loss(state, rows, picks[0], config.mask_probability)}
 
         backbone.set_trainable(0)
-        run_epochs(training, stage, state, batches, step)
+        run_epochs(training, stage, state, one_pass(len(rows), config.language_batch), step)
         backbone.set_trainable(config.trainable_layers)
     training.finish(LANGUAGE_HEAD, head_weights({"language": head}))
 

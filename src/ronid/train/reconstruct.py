@@ -1,10 +1,9 @@
 """Reconstruction: an auto-encoder learns a short code from which its input can be rebuilt."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
@@ -12,12 +11,11 @@ from ronid.encode.autoencoder import CodeHead, Decoder, live_units
 from ronid.encode.encoder import Encoder
 from ronid.encode.rows import Pick, Rows
 from ronid.errors import RonidWarning, UsageError
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.optim import tensor_cores
 from ronid.train.state import StageState, Training, head_weights
 from ronid.train.step import Picks
-from ronid.types import IntArray
 
 
 @dataclass(frozen=True)
@@ -61,15 +59,12 @@ def reconstruct(training: Training, rows: Rows, config: ReconstructConfig) -> De
     steps = steps_per_epoch(len(rows), config.batch)
     stage = Stage("reconstruct", rows, config.epochs, steps, config.lr)
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        for index in shuffled_batches(len(rows), config.batch, rng):
-            yield (index,)
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         return {"loss": rebuilding_loss(encoder, decoder, rows, pick, encoder(rows, pick))}
 
     state = StageState(encoder, {"decoder": decoder})
+    batches = one_pass(len(rows), config.batch)
     with tensor_cores(encoder.device):
         run_epochs(training, stage, state, batches, step)
     training.finish("reconstruct", head_weights(state.heads))

@@ -1,6 +1,6 @@
 """Self-training: features and centres move towards their own surest assignments (DEC, IDEC)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,14 @@ from ronid.assign.start import known_first, ordered_kmeans
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
 from ronid.losses.student_t import self_training_loss, sharpened
-from ronid.train.batches import cycled_batches
+from ronid.train.batches import Batches, some_steps
 from ronid.train.heads import Centres
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.reconstruct import rebuilding_loss
 from ronid.train.state import StageState, Training, generator_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
-from ronid.types import IntArray, Split
+from ronid.types import Split
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,7 @@ def self_train(
     """
     stopper = SettledLabels(config.stop_change, 1)
     stage = Stage("self_train", rows, config.epochs, config.epoch_steps, config.lr, stopper)
-
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        cycled = cycled_batches(np.arange(len(rows)), config.batch, rng)
-        for _ in range(stage.steps):
-            yield (next(cycled),)
-
+    batches = some_steps(np.arange(len(rows)), config.batch, stage.steps)
     weight = config.reconstruction_weight
     rebuilt = (decoder, weight) if weight else None
     return sharpen(training, split, stage, batches, restarts=config.restarts, rebuilt=rebuilt)
@@ -77,7 +72,7 @@ def sharpen(  # noqa: PLR0913 - a stage, and what goes on beside it
     training: Training,
     split: Split,
     stage: Stage,
-    batches: Callable[[np.random.Generator], Iterable[tuple[IntArray]]],
+    batches: Batches,
     *,
     restarts: int,
     rebuilt: tuple[Decoder, float] | None = None,

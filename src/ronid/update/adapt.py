@@ -6,7 +6,7 @@ came is drawn to its prototype, old or new, while utterances of the old intents,
 some that were there, are held to the features that they have. Old prototypes stand still.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from ronid.methods.ronid import tempered
 from ronid.model import IntentModel
 from ronid.progress import Progress
 from ronid.reject import scope_of
-from ronid.train.batches import shuffled_batches, steps_per_epoch
+from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.state import StageState, Training
 from ronid.train.step import Picks
@@ -98,9 +98,6 @@ def adapt(
         nearest = (encoder.embed_all(rows) @ state.tensors["prototypes"].T).argmax(1)
         return state.put_labels(torch.where(held, state.tensors["labels"], nearest))
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray]]:
-        return ((batch,) for batch in shuffled_batches(len(rows), learn.batch, rng))
-
     def step(picks: Picks) -> Mapping[str, Tensor]:
         (pick,) = picks
         vectors = encoder(rows, pick)
@@ -116,6 +113,7 @@ def adapt(
     training = Training(encoder, model.seed, model.config.optimiser, progress)
     steps = steps_per_epoch(len(rows), learn.batch)
     stage = Stage("adapt", rows, EPOCHS, steps, learn.lr)
+    batches = one_pass(len(rows), learn.batch)
     run_epochs(training, stage, state, batches, step, before_epoch=before_epoch)
     new = state.tensors["prototypes"][k:].cpu().numpy()
     before = embedded(model, frozen.old)
