@@ -61,6 +61,7 @@ def diffusion_graph(  # noqa: PLR0913 - the choices of the published graph, each
     least_cosine: float = 0.3,
     scale: float = 1.1,
     most: int = 2048,
+    narrow: bool = True,
     block_rows: int = BLOCK_ROWS,
 ) -> DiffusionGraph:
     """Spread the weights of near neighbours over paths of a few hops: the graph of DWGF.
@@ -80,6 +81,8 @@ def diffusion_graph(  # noqa: PLR0913 - the choices of the published graph, each
         least_cosine: Cosine that a pair must exceed.
         scale: Factor on the weights of a row after division by their maximum.
         most: Weights stored per row, the heaviest; `DiffusionGraph.dropped` says what is lost.
+        narrow: Whether the tables are no wider than their fullest row; else they are `most` wide
+            whatever the points, as far as there are so many.
         block_rows: Rows of the graph computed at once; a handful of (block_rows, n) blocks is
             the memory needed beyond the tables.
 
@@ -109,8 +112,10 @@ def diffusion_graph(  # noqa: PLR0913 - the choices of the published graph, each
         mass[0, rows] = block.sum(dim=1, dtype=torch.float64)
         mass[1, rows] = weights[rows].sum(dim=1, dtype=torch.float64)
     lost = (mass[0] - mass[1]).clamp_(min=0)[weights[:, -1] > 0].sum()  # else the row is whole
-    width = int((weights > 0).any(dim=0).sum())
-    columns, weights = _narrowed(columns, width), _narrowed(weights, width)
+    if narrow:
+        width = int((weights > 0).any(dim=0).sum())
+        columns = _narrowed(columns, width)  # one by one: both are large
+        weights = _narrowed(weights, width)
     dropped = float(lost / mass[0].sum())
     return DiffusionGraph(columns, weights, targets.to(points.device), dropped)
 

@@ -1,6 +1,5 @@
 """A graph over the training rows that a recorded step can read and a checkpoint need not hold."""
 
-import torch
 from torch import Tensor
 
 from ronid.assign.graph import DiffusionGraph, diffusion_graph
@@ -25,7 +24,7 @@ class KeptGraph:
         self._state = state
         self._targets = targets
         self._neighbours = neighbours
-        self._width = min(width, len(targets))
+        self._width = width
         self._tables: DiffusionGraph | None = None
 
     def renew(self, points: Tensor) -> float:
@@ -46,17 +45,12 @@ class KeptGraph:
     def _build(self) -> float:
         """Make the graph, in the memory of an earlier one."""
         points = self._state.tensors["graph_points"]
-        graph = diffusion_graph(points, self._neighbours, targets=self._targets, most=self._width)
-        columns, weights = (self._widened(table) for table in (graph.columns, graph.weights))
+        graph = diffusion_graph(
+            points, self._neighbours, targets=self._targets, most=self._width, narrow=False
+        )
         if self._tables is None:
-            self._tables = DiffusionGraph(columns, weights, graph.targets, graph.dropped)
+            self._tables = graph
         else:
-            self._tables.columns.copy_(columns)
-            self._tables.weights.copy_(weights)
+            self._tables.columns.copy_(graph.columns)
+            self._tables.weights.copy_(graph.weights)
         return graph.dropped
-
-    def _widened(self, table: Tensor) -> Tensor:
-        """Fill up the rows of a table."""
-        # With their first entry again, not with 0: a place that is written twice must be so alike.
-        missing = self._width - table.shape[1]
-        return torch.cat([table, table[:, :1].expand(-1, missing)], dim=1)
