@@ -33,7 +33,9 @@ class Benchmark:
         licence: Under which it is published.
         origin: Who made it.
         location: Owner, repository, revision and folder of the files on GitHub.
-        max_length_tokens: Longest input in the published protocol, longer ones are cut.
+        max_length_tokens: Length to which published code pads and cuts every input. No fit here
+            does: it reads up to `encoder.max_length_tokens`, more than the longest utterance has.
+            Only the comparison of training speed takes it.
         foreign: Other benchmarks, of whose utterances none belongs to an intent of this one.
     """
 

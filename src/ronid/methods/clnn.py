@@ -7,13 +7,24 @@
     inference     k-means on the encoder's features
 
 As in the comparison this benchmark follows, no outside intents are learnt first: training starts
-from the plain encoder. Deviations: features are the masked mean instead of [CLS], since the
-sentence encoders here are made for it. An utterance is never listed as its own neighbour. A
-quarter of the words are replaced by random ones; the authors' masking left a tenth of that quarter
-as it was. Known intent 0 counts like any other among the positives, which their code left out.
-The published figures cluster the test rows themselves (the `refit` rule of the benchmark); one new
-utterance gets the intent whose centre among the training rows is nearest. How many neighbours
-suit a corpus without a published number is a guess: half the mean size of its intents.
+from the plain encoder.
+
+Deviations and guesses:
+- Features are the masked mean instead of [CLS], since the sentence encoders here are made for it.
+- Neighbours are those of largest inner product, not of largest cosine, as published; but there it
+  was made for [CLS] and here it runs on masked means, of which long ones are neighbours of many.
+- A drawn neighbour has the positives of its own list. In the published code it is a second view of
+  its anchor, with the positives of that one: `contrast.paired` does so.
+- An utterance is never listed as its own neighbour.
+- A sentence encoder brings no head for masked words, as BERT does: a new one learns along with
+  pre-training, or before it, alone, in `language_head_epochs` passes over all utterances.
+- A quarter of the words are replaced by random ones; the authors' masking left a tenth of that
+  quarter as it was.
+- Known intent 0 counts like any other among the positives, which their code left out.
+- The published figures cluster the test rows themselves (the `refit` rule of the benchmark); one
+  new utterance gets the intent whose centre among the training rows is nearest.
+- How many neighbours suit a corpus without a published number is a guess: half the mean size of its
+  intents.
 """
 
 from collections.abc import Mapping
@@ -59,8 +70,8 @@ class NeighbourConfig:
         token_replacement: Chance of a token to become a random one, in anchors and neighbours.
         projection_width: Width of the space in which the contrast is made.
         head_dropout: Dropout inside the projection.
-        paired: Whether an anchor and its drawn neighbour count as two views of the anchor, as
-            published; else each has the positives of its own list.
+        paired: Whether an anchor and its drawn neighbour count as two views of the anchor, which
+            is the published way; else each has the positives of its own list.
     """
 
     epochs: int = 34

@@ -12,6 +12,9 @@ The figures that are usually printed for DCN come from code that trains another 
 al., IJCAI 2017): the self-training of DEC plus 0.1 times the mean squared error of reconstruction.
 That is the setting `loss = "idec"`; all else is then as in DEC.
 
+The input is tf-idf by default, counts of words as behind the printed figures; the rows of the
+benchmark's table read the vectors of the frozen encoder instead, as those of SAE-KM.
+
 Differences from the published code of DCN, beside those of SAE-KM: the auto-encoder and its first
 training are those of SAE-KM, as DCN's were made for images; no weight decay (5e-4 there); both
 squares are sums over columns, as in the paper. Labels only say which clusters the known intents

@@ -8,6 +8,9 @@
 An epoch of the third stage is the 100 steps between two renewals of p; it ends when a renewal
 changes less than 1 % of the assignments. A new utterance gets the centre of largest q.
 
+The input is tf-idf by default, counts of words as published; the rows of the benchmark's table read
+the vectors of the frozen encoder instead, as those of SAE-KM.
+
 Differences from the published code, beside those of SAE-KM: AdamW where it has SGD (learning rate
 1e-3, momentum 0.9), with a learning rate of 1e-5, a guess from short runs on development rows of
 BANKING that do not agree: ten times as much lost what the codes had learnt in one, and gained three

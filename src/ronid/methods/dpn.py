@@ -12,6 +12,10 @@ Without labels only the pull to fixed clusters would be left, which teaches noth
 Deviations and guesses:
 - Features are the masked mean of the tokens, then dense and tanh; published is [CLS].
 - Masked words are read with a right attention mask, which the published code mixes up.
+- A sentence encoder brings no head for masked words, as BERT does: a new one learns along with
+  pre-training.
+- The second stage trains the last three layers, as published: a quarter of those of BERT, but half
+  of the six of the embedded encoder.
 - Batches are shuffled; the published order is that of the file, labelled utterances first.
 - Whether the weights of the soft pull carry a gradient is not known; here they do, as the equation
   has it. The labelled batch of the second stage is that of the first.

@@ -15,8 +15,8 @@ Deviations and guesses:
   `graph_dropped` in the history says what share is lost.
 - Targets of the self-training carry no gradient unless `target_gradient` is set; in the published
   code they do.
-- A sentence encoder brings no head for masked words, as BERT does; `language_head_epochs` passes
-  over all utterances train a new one alone before pre-training.
+- A sentence encoder brings no head for masked words, as BERT does: a new one learns along with
+  pre-training, or before it, alone, in `language_head_epochs` passes over all utterances.
 - Batches are shuffled: the memory knows its rows by number.
 - What the momentum encoder reads is not known: here a view of its own, with other tokens replaced
   and other dropout. It follows the projection too; inference is by the trained encoder.

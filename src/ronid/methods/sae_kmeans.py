@@ -3,8 +3,10 @@
 The auto-encoder (500-500-2000-10 units and its mirror image) is that of DEC (Xie et al., 2016),
 trained as a whole by reconstruction, without the layer-wise denoising of that paper, as in the code
 behind the published figures; from there is also the code that is never below 0, which costs units
-(`encoder.head = "linear_code"` is without). Its input is tf-idf by default; any encoder with
-`trainable_layers = 0`, or given embeddings, may stand in its place.
+(`encoder.head = "linear_code"` is without). Its input is tf-idf by default, counts of words as
+published; any encoder with `trainable_layers = 0`, or given embeddings, may stand in its place. So
+it is in the benchmark's table: its rows read the vectors of the frozen encoder, since all methods
+there start from one encoder. `benchmarks/configs/methods-tfidf.toml` is for counts of words.
 
 Differences from that code: AdamW without decay and with a bound on gradients far above any of them,
 which is its Adam, but with a learning rate that falls to 0 over the stage, as in all stages here;
