@@ -2,8 +2,8 @@
 
     python benchmarks/count.py --seed 0 1 2 --work FOLDER --out FILE
 
-Of every benchmark split (75% known, 10% labelled; or no label at all) the encoder of preset `fast`
-learns from neighbours, as before our own count. Then the filters of published methods count, each
+Of every benchmark split (75% known, 10% labelled) the encoder of preset `fast` learns from
+neighbours, as before our own count. Then the filters of published methods count, each
 from two and from three times the truth, and ours from nothing, with its bounds. What our count does
 to accuracy is measured by the harness, see benchmarks/configs/count.toml. Sentences are embedded
 once for all seeds, in FOLDER.
@@ -67,7 +67,6 @@ def main() -> None:
     parser.add_argument("dataset", nargs="*", default=list(BENCHMARKS), help="all by default")
     parser.add_argument("--seed", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--rule", choices=RULES, nargs="+", default=RULES, help="all by default")
-    parser.add_argument("--no-labels", action="store_true", help="no intent is known")
     parser.add_argument("--work", type=Path, required=True, help="folder for embeddings")
     parser.add_argument("--out", type=Path, required=True, help="file to add rows to")
     options = parser.parse_args()
@@ -75,8 +74,7 @@ def main() -> None:
     cache = FrozenCache(options.work)
     for dataset in options.dataset:
         for seed in options.seed:
-            ratios = {"known_ratio": 0.0, "labelled_ratio": 0.0} if options.no_labels else {}
-            cell = benchmark_cell(dataset, seed=seed, **ratios)
+            cell = benchmark_cell(dataset, seed=seed)
             rows = list(counted(cell, options.rule, cache))
             with options.out.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(row) + "\n" for row in rows)
