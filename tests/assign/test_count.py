@@ -50,7 +50,7 @@ def test_clear_clusters_are_counted(k: int, known: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "known", "low", "high"), [(40, 0, 30, 50), (12, 11, 11, 14), (3, 0, 2, 4)]
+    ("k", "known", "low", "high"), [(40, 0, 26, 54), (12, 11, 11, 14), (3, 0, 2, 4)]
 )
 def test_bounds_leave_some_doubt_but_know_of_all_known(
     k: int, known: int, low: int, high: int
@@ -138,8 +138,8 @@ def test_doubt_is_larger_without_labels() -> None:
     rows, owner = clusters([30] * 40)
     bare = count_by_tree(rows, torch.full_like(owner, -1), 0, generator=seeded())
     told = count_by_tree(rows, owner, 40, generator=seeded())
-    assert bare.low <= 0.76 * bare.k
-    assert bare.high >= 1.25 * bare.k
+    assert bare.low <= 0.67 * bare.k
+    assert bare.high >= 1.33 * bare.k
     assert told.high < bare.high
 
 

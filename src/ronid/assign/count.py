@@ -48,7 +48,7 @@ DOUBT = 10
 HILLS = 0.8
 """Without labels nothing says how fine intents are meant to be: hills so high are all possible."""
 
-DOUBT_UNLABELLED = 4
+DOUBT_UNLABELLED = 3
 """What `DOUBT` is without labels."""
 
 SAME_HILL = 1.5
@@ -86,7 +86,7 @@ def count_by_tree(
     generator: torch.Generator,
     at_most: int | None = None,
     draws: int = DRAWS,
-    finest: bool = True,
+    finest: bool = False,
 ) -> IntentCount:
     """Estimate the number of intents from nothing.
 
@@ -196,8 +196,7 @@ def _estimate(
 def _finest(numbers: IntArray, rise: NDArray[np.float64]) -> int:
     """Return where the rise is steepest on the finest of the high hills.
 
-    An intent that is missed costs more than one too many, and what was learnt from too long lists
-    of neighbours cannot be told apart again.
+    An intent that is missed costs more than one too many.
     """
     last = numbers[rise >= HILLS * rise.max()].max()
     fine = numbers >= last / SAME_HILL

@@ -74,11 +74,17 @@ def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str
         return {"rule": rule, "start": start, "k": k}
     # A guess is judged by what the data say without it, so it has no say before it is.
     at_most = start if rule == "auto" and start else None
-    draws = DRAWS if stage == FINAL else 1
+    final = stage == FINAL
     found = count_by_tree(
-        embeddings, targets, known, at_most=at_most, draws=draws, generator=generator
+        embeddings,
+        targets,
+        known,
+        at_most=at_most,
+        draws=DRAWS if final else 1,
+        finest=final,  # before anything was learnt, fine hills are often chance
+        generator=generator,
     )
-    kept = rule == "guess" and stage == FINAL and start <= found.high
+    kept = rule == "guess" and final and start <= found.high
     return {"rule": rule, "start": start, **_evidence(found), "k": start if kept else found.k}
 
 
