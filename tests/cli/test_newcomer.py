@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,3 +106,19 @@ def test_only_an_automatic_choice_is_told(
         file = tmp_path / "settings.toml"
         file.write_text(settings)
     assert (_asked(None, preset, file).preset == AUTO) == automatic
+
+
+def test_threads_that_wait_leave_the_core_to_others(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom ronid.cli import main\nsys.argv = ['ronid', '--version']\n"
+        "try:\n    main()\nfinally:\n    print(os.environ['OMP_WAIT_POLICY'])"
+    )
+    for given, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+        if given:
+            environment["OMP_WAIT_POLICY"] = given
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment, cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.split()[-1] == expected

@@ -74,5 +74,7 @@ def test_the_number_of_intents_is_shown_with_its_evidence() -> None:
 
 
 def test_a_number_that_was_asked_for_is_not_called_an_estimate() -> None:
-    (chart, _) = curves([{**COUNT, "k": 7}])
+    (chart, _) = curves([{**COUNT, "k": 7, "start": 7}])
     assert chart.note.endswith("5 estimated, 4 to 7 possible. 7 asked for, and taken.")
+    (chart, _) = curves([{**COUNT, "start": 30}])
+    assert chart.note.endswith("5 estimated, 4 to 7 possible. 30 asked for, and not believed.")

@@ -7,6 +7,9 @@ import warnings
 
 def main() -> None:
     """Run the command line; bad input ends with one line and exit code 2."""
+    # Threads that wait must not burn the core that the slowest one needs: on a busy machine that
+    # made training many times as slow. Read when torch is loaded, so it is said before.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from ronid.cli.app import app
     from ronid.cli.console import error, show_warning
     from ronid.errors import RonidError

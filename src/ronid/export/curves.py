@@ -111,8 +111,9 @@ def _counting(row: Mapping[str, Any]) -> list[Chart]:
     """Return the evidence for the number of intents: its curves over that number."""
     numbers = row.get("numbers", ())
     said = f"{row.get('estimate')} estimated, {row.get('low')} to {row.get('high')} possible."
-    if row.get("k") != row.get("estimate"):
-        said += f" {row.get('k')} asked for, and taken."
+    if row.get("start"):
+        taken = "taken" if row.get("k") == row["start"] else "not believed"
+        said += f" {row['start']} asked for, and {taken}."
     if row.get("leftover"):
         said += f" Not counted: {row['leftover']} of utterances that lie between all intents."
     found = {

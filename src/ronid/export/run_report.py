@@ -59,12 +59,14 @@ def _asked(run: RunFolder, facts: dict[str, Any]) -> str:
     """Return how many intents were asked for, and what the data said where they were asked."""
     asked, found = facts["n_intents"], run.count()
     if found is None:
-        return str(asked)
+        return "as many as the data show" if asked is None else f"{asked}, exactly"
     estimate = found.get("estimate", found["k"])
-    said = f"{estimate} found" + (
-        f", {found['low']} to {found['high']} possible" if "low" in found else ""
-    )
-    return f"auto: {said}" if asked is None else f"{asked}: {said}"
+    said = f"{estimate} estimated"
+    if "low" in found:
+        said += f", {found['low']} to {found['high']} possible"
+    if asked is None:
+        return f"as many as the data show: {said}"
+    return f"{asked} ({said})" if found["k"] == asked else f"{asked}, not believed ({said})"
 
 
 def _shown(encoder: str) -> str:
