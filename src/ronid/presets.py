@@ -18,7 +18,7 @@ AUTO = "auto"
 
 WITHOUT_GPU = (
     "no GPU here, so preset 'fast': a small adapter learns on a frozen encoder; on the public "
-    "benchmarks its accuracy is 2 points below that of 'default', see docs/benchmarks.md"
+    "benchmarks its accuracy is 1 to 4 points below that of 'default'"
 )
 """What `auto` says where it chooses `fast` for want of a GPU."""
 
