@@ -36,6 +36,18 @@ def test_named_columns_are_not_guessed_for_another_role() -> None:
     assert choose("a,text", text="a", id="text") == {"text": "a", "id": "text"}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("text", "label"), ("text", "truth"), ("text", "id"), ("label", "truth"), ("label", "id")],
+)
+def test_a_column_has_one_role(one: str, other: str) -> None:
+    with pytest.raises(DataError) as refused:
+        choose("text,intent,number", **{one: "intent", other: "intent"})
+    assert str(refused.value) == (
+        f"column 'intent' is asked for by both --{one} and --{other}; give each a column of its own"
+    )
+
+
 def test_guess_says_how_to_say_otherwise() -> None:
     table = Table(("text", "intent"), lambda _: iter(()))
     messages = choose_columns(table, Wanted(), "calls.csv").messages

@@ -72,7 +72,7 @@ def choose_columns(table: Table, wanted: Wanted, origin: str) -> Columns:
         The positions, and a message per guess.
 
     Raises:
-        DataError: A named column does not exist, or no column looks like text.
+        DataError: A named column does not exist or is named twice, or no column looks like text.
     """
     found: dict[str, int] = {}
     messages: list[str] = []
@@ -80,6 +80,7 @@ def choose_columns(table: Table, wanted: Wanted, origin: str) -> Columns:
         name = getattr(wanted, role)
         if name:
             found[role] = _named(table.names, name, role, origin)
+    _check_apart(table.names, found)
     if "text" not in found:
         found["text"] = _guess_text(table.names, set(found.values()), origin)
         if len(table.names) > 1:
@@ -117,6 +118,18 @@ def _named(names: Sequence[str], name: str, role: str, origin: str) -> int:
         f"{origin} has no column {name!r} (asked for by --{role}); its columns are: "
         f"{_listed(names)}{hint}"
     )
+
+
+def _check_apart(names: Sequence[str], found: dict[str, int]) -> None:
+    """Refuse a column in two roles; a truth that is the label says nothing of other rows."""
+    first: dict[int, str] = {}
+    for role, position in found.items():
+        other = first.setdefault(position, role)
+        if other != role:
+            raise DataError(
+                f"column {names[position]!r} is asked for by both --{other} and --{role}; "
+                "give each a column of its own"
+            )
 
 
 def _guess_text(names: Sequence[str], taken: set[int], origin: str) -> int:
