@@ -12,7 +12,8 @@ Nothing here needs torch.
 import json
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,12 +98,13 @@ class RunFolder:
             source: Where the utterances came from, for the card.
 
         Raises:
-            UsageError: The folder is in use.
+            UsageError: The folder is in use, or cannot be made.
         """
         check_unused(path)
-        path.mkdir(parents=True, exist_ok=True)
         run = RunFolder(path)
-        run.work.mkdir()
+        with place_for(path):
+            path.mkdir(parents=True, exist_ok=True)
+            run.work.mkdir()
         config = {"format_version": FORMAT_VERSION, **to_dict(job.config)}
         (path / "config.toml").write_text(to_toml(config), encoding="utf-8")
         write_corpus(path / "corpus.parquet", job.corpus)
@@ -287,15 +289,35 @@ def open_finished(path: Path) -> RunFolder:
     return run
 
 
+@contextmanager
+def place_for(out: Path) -> Iterator[None]:
+    """Say of a place that the machine refuses, while it is looked at or made, to give another.
+
+    Args:
+        out: The place as the user gave it.
+
+    Raises:
+        UsageError: The machine refused.
+    """
+    try:
+        yield
+    except OSError as problem:
+        raise UsageError(
+            f"cannot write to '{out}' ({problem.strerror}); give another --out"
+        ) from problem
+
+
 def check_unused(path: Path) -> None:
     """Refuse an output folder that holds anything.
 
     Raises:
-        UsageError: The folder is in use, or is a file.
+        UsageError: The folder is in use, is a file, or cannot be looked into.
     """
-    if path.is_file():
+    with place_for(path):
+        is_file, used = path.is_file(), path.is_dir() and any(path.iterdir())
+    if is_file:
         raise UsageError(f"output '{path}' is a file; give a folder with --out")
-    if not path.is_dir() or not any(path.iterdir()):
+    if not used:
         return
     raise UsageError(f"output folder '{path}' is already used; give another --out{_hint(path)}")
 

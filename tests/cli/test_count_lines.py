@@ -8,6 +8,7 @@ import pytest
 from ronid.cli.tables import count_lines
 
 FOUND = {"stage": "count", "k": 13, "low": 11, "high": 15}
+ONE = {"stage": "count", "k": 1, "low": 1, "high": 1}
 
 
 def said(asked: int | None, found: dict[str, Any] | None, made: int) -> list[str]:
@@ -33,6 +34,13 @@ def said(asked: int | None, found: dict[str, Any] | None, made: int) -> list[str
             7, FOUND | {"k": 7}, 7, "7 intents, as asked for, but the data show 11", id="few"
         ),
         pytest.param(12, FOUND | {"k": 12}, 12, "", id="believed"),
+        pytest.param(None, ONE, 1, "1 intent, found from the data (1 possible)", id="one"),
+        pytest.param(
+            9, ONE, 1, "9 intents asked for, but the data show 1: 1 was made", id="one made"
+        ),
+        pytest.param(
+            1, FOUND | {"k": 1}, 1, "1 intent, as asked for, but the data show 11", id="one asked"
+        ),
     ],
 )
 def test_count_is_told(asked: int, found: dict[str, Any] | None, made: int, expected: str) -> None:

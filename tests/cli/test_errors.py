@@ -1,9 +1,11 @@
 """Whatever a user gets wrong ends in one line, exit code 2, and a folder as it was."""
 
+import errno
 import json
 import subprocess
 import sys
 import tomllib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ronid.cli import main
 from ronid.cli.fit import fit
 from ronid.data.corpus import corpus_from
 from ronid.presets import preset
@@ -126,6 +129,11 @@ def test_unknown_column_lists_those_there(
     assert "its columns are: 'id', 'utterance', 'intent'; did you mean 'utterance'?" in said
 
 
+def test_a_column_in_two_roles(refused: Callable[..., str], calls: Path) -> None:
+    said = refused("fit", calls, "--out", "run", "--text", "utterance", "--label", "utterance")
+    assert said.startswith("column 'utterance' is asked for by both --text and --label; give each")
+
+
 def test_wrong_encoding_gives_the_line_and_the_option(
     refused: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -193,7 +201,7 @@ def test_standard_input_without_rows(refused: Callable[..., str]) -> None:
 def test_fewer_intents_than_known_ones(refused: Callable[..., str], calls: Path) -> None:
     said = refused("fit", calls, "--out", "run", "--intents", "1")
     assert said == (
-        "1 intents asked for, but 2 are labelled already (card, refund); ask for at least 2"
+        "1 intent asked for, but 2 are labelled already (card, refund); ask for at least 2"
     )
 
 
@@ -420,14 +428,25 @@ def test_bad_checkpoint_cadence(refused: Callable[..., str], calls: Path) -> Non
     assert said == "RONID_CHECKPOINT_S is 'often'; give a number of seconds"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="permissions are POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="what the machine says is POSIX")
+def test_a_run_in_a_place_that_cannot_be_written(refused: Callable[..., str], calls: Path) -> None:
+    said = refused("fit", calls, "--out", "calls.csv/run", "--intents", "3", "--quiet")
+    assert said == "cannot write to 'calls.csv/run' (Not a directory); give another --out"
+
+
 def test_what_the_machine_refuses_is_one_line_and_exit_code_one(
-    ronid: Command, calls: Path, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file").write_text("")
-    done = ronid("fit", calls, "--out", "file/run", "--intents", "3", "--quiet")
-    assert done.returncode == 1
-    assert done.stderr == "ronid: 'file/run' cannot be read or written: Not a directory\n"
+    def full(**_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "run/model.json")
+
+    monkeypatch.setattr("ronid.cli.app.app", full)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back after the test
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    said = capsys.readouterr().err
+    assert said == "ronid: 'run/model.json' cannot be read or written: No space left on device\n"
 
 
 def test_nothing_asked_shows_the_help_alone(ronid: Command) -> None:

@@ -1,6 +1,7 @@
 """The folder of an export: chosen intents, audit, equal bytes, whole or not at all."""
 
 import csv
+import errno
 import hashlib
 import json
 import os
@@ -213,6 +214,21 @@ def leftover(place: Path, name: str, *folders: str) -> Path:
         (staged / folder / "utterances.csv").write_text(folder)
     (staged / "ronid-export").write_text("")
     return staged
+
+
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", "hidden")
+
+    monkeypatch.setattr("ronid.export.write.tempfile.mkdtemp", refuse)
+    with pytest.raises(UsageError) as refused:
+        export_catalogue(MIXED, "csv", tmp_path / "out")
+    place = tmp_path / "out"
+    assert str(refused.value) == (
+        f"cannot write to '{place}' (Permission denied); give another --out"
+    )
 
 
 def test_what_a_killed_export_left_is_gone_after_the_next(tmp_path: Path) -> None:

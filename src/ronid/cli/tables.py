@@ -95,17 +95,29 @@ def count_lines(run: "RunFolder") -> list[str]:
         return []
     # Those that stayed empty were dropped; updates may have added some since.
     k, asked = min(found["k"], len(run.intents())), run.facts()["n_intents"]
-    between = f"{found['low']} to {found['high']}" if "low" in found else f"about {k}"
+    between = _range(found["low"], found["high"]) if "low" in found else f"about {k}"
     if asked is None:
-        return [f"{k} intents, found from the data ({between} possible); --intents N sets them"]
+        told = f"{_intents(k)}, found from the data ({between} possible)"
+        return [f"{told}; --intents N sets their number"]
     if k < asked:
         return [
-            f"{asked} intents asked for, but the data show {between}: {k} were made; "
+            f"{_intents(asked)} asked for, but the data show {between}: "
+            f"{k} {'was' if k == 1 else 'were'} made; "
             "--exactly makes as many as asked for"
         ]
     if asked < found.get("low", 0):
-        return [f"{asked} intents, as asked for, but the data show {between}"]
+        return [f"{_intents(asked)}, as asked for, but the data show {between}"]
     return []
+
+
+def _intents(number: int) -> str:
+    """Return a number of intents in words, in the plural where there is not one."""
+    return f"{number} intent{'' if number == 1 else 's'}"
+
+
+def _range(low: int, high: int) -> str:
+    """Return two bounds in words; one number where they are the same."""
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def judgement_table(judgement: "Judgement", findings: "Sequence[Finding]") -> None:

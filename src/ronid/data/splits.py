@@ -87,12 +87,13 @@ def _check_n_intents(n_intents: int, known: Sequence[str], n: int) -> None:
         raise UsageError(f"the number of intents is {n_intents}; it must be at least 1")
     if n_intents < len(known):
         raise UsageError(
-            f"{n_intents} intents asked for, but {len(known)} are labelled already "
-            f"({shortened(known)}); ask for at least {len(known)}"
+            f"{n_intents} {'intent' if n_intents == 1 else 'intents'} asked for, but {len(known)} "
+            f"are labelled already ({shortened(known)}); ask for at least {len(known)}"
         )
     if n_intents > n:
         raise UsageError(
-            f"{n_intents} intents asked for, but there are only {n} utterances; ask for fewer"
+            f"{n_intents} intents asked for, but there {'is' if n == 1 else 'are'} only {n} "
+            f"{'utterance' if n == 1 else 'utterances'}; ask for fewer"
         )
 
 

@@ -14,6 +14,7 @@ from ronid.export.audit import AUDIT, NAMES, write_audit
 from ronid.export.batch import Batch, Choice, Options, make_batch
 from ronid.export.catalogue import Catalogue
 from ronid.export.formats import FORMATS, load_format
+from ronid.run import place_for
 
 ACCEPTED = Choice()
 USUAL = Options()
@@ -65,8 +66,9 @@ def export_catalogue(
     """
     module = load_format(to)
     _check_options(options)
-    _tidy(out)
-    _check_place(out, force)
+    with place_for(out):
+        _tidy(out)
+        _check_place(out, force)
     batch = batch_for(catalogue, to, choice, options)
     asked = {"to": to, "choice": asdict(choice), "options": asdict(options)}
     with _whole(out) as staged:
@@ -126,7 +128,8 @@ def is_export(folder: Path) -> bool:
 def _whole(out: Path) -> Iterator[Path]:
     """Hand out an empty folder beside `out`; when the block ends well, it takes its place."""
     parent = out.absolute().parent
-    staged = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=parent))
+    with place_for(out):
+        staged = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=parent))
     new, old = staged / "new", staged / "old"
     try:
         with (staged / _MARK).open("w") as mark:
