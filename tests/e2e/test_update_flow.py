@@ -347,6 +347,22 @@ def test_a_file_that_comes_twice_is_told(run: Path, tmp_path: Path) -> None:
     assert "5 of 5 texts are in the run already" in said
 
 
+def test_a_file_that_comes_twice_is_told_where_some_of_it_was_collected(
+    run: Path, tmp_path: Path
+) -> None:
+    rows = late_rows()[:3]
+    assert update(run, rows, "--threshold", "1")["collected"] == len(rows)
+    new = tmp_path / "new.csv"
+    lines = [f"n{i},{row.text}" for i, row in enumerate(rows)]
+    new.write_text("\n".join(["id,text", *lines]))
+    options = ("--device", "cpu", "--threshold", "1")
+    ids_are_new = ronid("update", run, new, "--id", "id", *options)
+    assert "3 of 3 texts are in the run already" in ids_are_new.stderr
+    new.write_text("\n".join(["id,text", "n0,something else", "n9,and more"]))
+    one_id = ronid("update", run, new, "--id", "id", *options)
+    assert "1 of 2 ids are in the run already" in one_id.stderr
+
+
 def test_a_label_that_differs_by_case_only_is_told(run: Path, tmp_path: Path) -> None:
     known = next(each["name"] for each in intents(run) if each["known"])
     new = tmp_path / "new.csv"

@@ -72,8 +72,9 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         assert model.scope is not None  # as was checked
         enough = model.scope.threshold if threshold is None else threshold
         vectors = Source(path, run, model, progress or Silent())
-        warn_of_doubles(corpus, run)
-        came = _with_collected(run, corpus)
+        waiting = _collected(run)
+        warn_of_doubles(corpus, run, waiting)
+        came = _after_collected(run, waiting, corpus)
         seen = vectors.seen(came)
         given, model = _with_given(model, came, seen.came.vectors)
         old = Beside(
@@ -130,27 +131,41 @@ def _check(run: RunFolder, path: Path, threshold: float | None, least: int | Non
         raise UsageError(f"the least size of a new intent is {least}; give 2 or more")
 
 
-def warn_of_doubles(corpus: Corpus, run: RunFolder) -> None:
-    """Say it where utterances seem to have been brought in before: a file may come twice."""
-    column, own = ("text", corpus.texts) if corpus.ids is None else ("id", corpus.ids)
-    there = set(run.assignments()[column].to_pylist())
+def warn_of_doubles(corpus: Corpus, run: RunFolder, waiting: Arrivals) -> None:
+    """Say it where any id, or every text, is there already: a file may come twice."""
+    table = run.assignments()
+    ids = {*table["id"].to_pylist(), *waiting.ids}
+    texts = {*table["text"].to_pylist(), *waiting.texts}
+    some = _tell_doubles("id", corpus.ids or [], ids, least=1)
+    if not some:
+        _tell_doubles("text", corpus.texts, texts, least=max(1, len(corpus)))
+
+
+def _tell_doubles(what: str, own: list[str], there: set[str], *, least: int) -> bool:
+    """Warn where at least so many are there already; return whether they are."""
     doubles = sum(value in there for value in own)
-    if doubles and (corpus.ids is not None or doubles == len(own)):
-        warnings.warn(
-            f"{doubles:,} of {len(own):,} {column}s are in the run already; if this file was "
-            "brought in before, `ronid undo` takes it out again",
-            RonidWarning,
-            stacklevel=2,
-        )
+    if doubles < least:
+        return False
+    warnings.warn(
+        f"{doubles:,} of {len(own):,} {what}s are in the run already; if this file was "
+        "brought in before, `ronid undo` takes it out again",
+        RonidWarning,
+        stacklevel=3,
+    )
+    return True
 
 
-def _with_collected(run: RunFolder, corpus: Corpus) -> Arrivals:
+def _collected(run: RunFolder) -> Arrivals:
+    """Return what earlier updates collected."""
+    if not (run.path / COLLECTED).exists():
+        return Arrivals([], [], [])
+    kept = read_corpus(run.path / COLLECTED, DataReport(0, 0))
+    assert kept.ids is not None
+    return Arrivals(kept.texts, kept.labels, kept.ids, kept.embeddings)
+
+
+def _after_collected(run: RunFolder, waiting: Arrivals, corpus: Corpus) -> Arrivals:
     """Put what earlier updates collected before the new utterances; ids go on counting."""
-    waiting = Arrivals([], [], [])
-    if (run.path / COLLECTED).exists():
-        kept = read_corpus(run.path / COLLECTED, DataReport(0, 0))
-        assert kept.ids is not None
-        waiting = Arrivals(kept.texts, kept.labels, kept.ids, kept.embeddings)
     before = len(run.assignments()) + len(waiting.texts)
     ids = corpus.ids or [str(before + i + 1) for i in range(len(corpus))]
     return Arrivals(
