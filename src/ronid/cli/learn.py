@@ -3,19 +3,27 @@
 import os
 import signal
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.options import AsJson, Device, EncoderFolder, Quiet, Run
+from ronid.errors import UsageError
+
+NOTHING = "nothing was decided"
 
 
 def learn(
     run: Run,
     store: Annotated[
         str | None,
-        typer.Option(help="Where the decisions are: a file, or a postgresql:// URL."),
+        typer.Option(
+            envvar="RONID_REVIEW_STORE",
+            help="Where the decisions are: a path or a postgresql:// URL; review.sqlite in RUN.",
+        ),
     ] = None,
     who: Annotated[str, typer.Option(help="Your name, for the history.")] = "ronid",
     encoder: EncoderFolder = None,
@@ -30,19 +38,31 @@ def learn(
     their own; what was moved does not return. The run before is kept: see `ronid undo`.
     """
     from ronid.learn.flow import learn_run
+    from ronid.learn.job import STORE
+    from ronid.review.desk import FILE
     from ronid.run import open_finished
 
+    open_finished(run)  # refuses what is no run before its review is looked for
+    where = (os.environ.get(STORE) if job else store) or str(run / FILE)
+    _check_there(run, where)
     signal.signal(signal.SIGTERM, _stopped)
-    done = learn_run(
-        run,
-        where=store or os.environ.get("RONID_REVIEW"),
-        who=who,
-        device=device,
-        encoder=encoder,
-        progress=None if quiet else Bars(),
-        said=(lambda _: None) if quiet else note,
-        key=job,
-    )
+    try:
+        done = learn_run(
+            run,
+            where=where,
+            who=who,
+            device=device,
+            encoder=encoder,
+            progress=None if quiet else Bars(),
+            said=(lambda _: None) if quiet else note,
+            key=job,
+        )
+    except UsageError as error:
+        reason = str(error).partition(";")[0]
+        if not reason.startswith(NOTHING):
+            raise
+        message = f"{reason} (decisions are read from '{_shown(where)}'); {_advice(run)}"
+        raise UsageError(message) from None
     report = open_finished(run).path / "report.html"
     result = {"run": str(run), "report": str(report), **asdict(done)}
     if as_json:
@@ -56,6 +76,24 @@ def learn(
     if not quiet:
         note(f"report: {report}")
         note(f"the version before is back with: ronid undo {run}")
+
+
+def _check_there(run: Path, where: str) -> None:
+    """Refuse a file of decisions that is not there; opening it would make it."""
+    if "://" not in where and not Path(where).exists():
+        raise UsageError(f"{NOTHING}: there is no review at '{where}'; {_advice(run)}")
+
+
+def _advice(run: Path) -> str:
+    return f"review the run first: ronid review {run}"
+
+
+def _shown(where: str) -> str:
+    """Return a path, or a URL without what may be a password."""
+    if "://" not in where:
+        return where
+    url = urlsplit(where)
+    return f"{url.scheme}://{url.hostname or ''}{url.path}"
 
 
 def _stopped(*_: Any) -> None:
