@@ -306,6 +306,21 @@ def test_evaluate_counts_labelled_rows_only(fitted: Path, corpus: Path) -> None:
     assert done.stdout.split()[:5] == ["ACC", "known", "novel", "NMI", "ARI"]
 
 
+def test_evaluate_says_what_it_guessed_and_what_was_labelled_in_the_fit(
+    fitted: Path, corpus: Path, tmp_path: Path
+) -> None:
+    guessed = ronid("evaluate", fitted, corpus)
+    assert "column 'text'" in guessed.stderr
+    assert "column 'intent'" in guessed.stderr
+    assert "54 of these utterances were labelled in the fit; " in guessed.stderr
+    other = tmp_path / "other.csv"
+    other.write_text("text,label\na refund that nobody asked for,refund\n")
+    assert "labelled in the fit" not in ronid("evaluate", fitted, other).stderr
+    assert ronid("evaluate", fitted, corpus, "--quiet").stderr == ""
+    told = ronid("evaluate", fitted, corpus, "--json")
+    assert set(json.loads(told.stdout)) == {"run", "input", "rows", "scores"}
+
+
 def test_report_is_written_anew(fitted: Path, tmp_path: Path) -> None:
     path = tmp_path / "again.html"
     done = ronid("report", fitted, "--out", path)

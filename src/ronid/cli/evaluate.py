@@ -1,5 +1,6 @@
 """`ronid evaluate`: how well a run agrees with a file of true intents, or with itself."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ronid.judge import Evidence
     from ronid.model import IntentModel
     from ronid.run import RunFolder
-    from ronid.types import IntArray
+    from ronid.types import Corpus, IntArray
 
 JUDGEMENT = "judgement.json"
 
@@ -78,17 +79,35 @@ def evaluate(
     known = [intent.name for intent in model.intents if intent.known]
     classes = [*known, *sorted({str(corpus.labels[i]) for i in rows} - set(known))]
     index = {name: i for i, name in enumerate(classes)}
-    answer = model.predict([corpus.texts[i] for i in rows], None if quiet else Bars())
+    texts = [corpus.texts[i] for i in rows]
+    if not quiet:
+        _tell(corpus, texts, finished)
+    answer = model.predict(texts, None if quiet else Bars())
     scores = score([index[str(corpus.labels[i])] for i in rows], answer.labels, len(known))
     if as_json:
         print_json({"run": str(run), "input": source, "rows": len(rows), "scores": asdict(scores)})
         return
     if not quiet:
-        tell_dropped(corpus)
-        if len(rows) < len(corpus):
-            note(f"{len(corpus) - len(rows):,} utterances have no true intent and were left out")
         note(f"{len(rows):,} utterances with a true intent; figures in percent")
     scores_table(scores)
+
+
+def _tell(corpus: "Corpus", texts: Sequence[str], run: "RunFolder") -> None:
+    """Say what was guessed and left out of a file, and which texts the run was given labels of."""
+    for message in corpus.report.messages:
+        note(message)
+    tell_dropped(corpus)
+    if len(texts) < len(corpus):
+        note(f"{len(corpus) - len(texts):,} utterances have no true intent and were left out")
+    table = run.assignments()
+    pairs = zip(table["text"].to_pylist(), table["given"].to_pylist(), strict=True)
+    labelled = {text for text, given in pairs if given is not None}
+    seen = sum(text in labelled for text in texts)
+    if seen:
+        note(
+            f"{seen:,} of these utterances were labelled in the fit; the figures flatter the run, "
+            "leave them out for fair ones"
+        )
 
 
 def _judge(
