@@ -286,3 +286,10 @@ def test_clusters_of_fair_size_are_counted_as_published() -> None:
     # Known intents count whatever their size: the small one is known here.
     small = torch.where(owner == 3, 0, -1)
     assert count_beside_known(rows, small, 1, 4, generator=seeded()) == 4
+
+
+@pytest.mark.parametrize("n", [4, 5, 20, 60])
+def test_there_are_never_more_intents_than_rows(n: int) -> None:
+    rows, _ = clusters([1] * n)
+    found = count_by_tree(rows, torch.arange(n), n, generator=seeded())
+    assert found.low <= found.k <= found.high <= n

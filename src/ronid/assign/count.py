@@ -114,10 +114,10 @@ def count_by_tree(
         heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
         recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])
     length = min(map(len, heights))
-    most = max(least + 1, length // 5)
+    most = min(n, max(least + 1, length // 5))
     if at_most is not None:
         most = min(most, at_most)
-    numbers = np.arange(max(2, least), max(most, 2) + 1)
+    numbers = np.arange(max(2, least), max(most, 2, least) + 1)
     if length < 3:  # noqa: PLR2004 - rows are all alike
         return _certain(least)
     rise = rises(np.mean([_logs(h[:length]) for h in heights], axis=0), numbers)
@@ -131,7 +131,7 @@ def count_by_tree(
     leftover = min(round(seen), found.k - least)
     k = found.k - leftover
     doubt = -(-k // (DOUBT_UNLABELLED if recovery is None else DOUBT))
-    low, high = max(least, min(found.low, k - doubt)), max(found.high, k + doubt)
+    low, high = max(least, min(found.low, k - doubt)), min(n, max(found.high, k + doubt))
     return replace(found, k=k, low=low, high=high, leftover=leftover)
 
 

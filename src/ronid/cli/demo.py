@@ -32,6 +32,8 @@ def demo(
         shutil.rmtree(out)
     corpus = demo_corpus()
     n_intents = len({name for name in corpus.truth or () if name})
+    if not quiet:
+        note(f"the demo is told that there are {n_intents} intents; ronid fit finds the number")
     job = Job(corpus, None, n_intents, preset("fast"), seed, device)
     run = start(out, job, SOURCE, quiet)
     if as_json:

@@ -24,7 +24,7 @@ from ronid.learn.standing import Standing, read_standing
 from ronid.review.desk import LEARNED
 from ronid.versions import version_folder
 
-STORE = "RONID_REVIEW"
+STORE = "RONID_REVIEW_STORE"
 """Variable that names the store: a URL may hold a password, which a command line would show."""
 
 
