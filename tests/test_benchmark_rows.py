@@ -161,3 +161,27 @@ def test_stored_counts_are_near_the_truth_and_cost_little(
     assert mean(abs(row["k"] - intents) / intents for row in rows) <= 0.05
     lost = [told[row["seed"]] - row["scores"]["argmax"]["acc"] for row in rows]
     assert mean(lost) <= 1.5
+
+
+@pytest.mark.parametrize(
+    ("dataset", "intents", "most_off"),
+    [("clinc", 150, 5), ("banking", 77, 12), ("stackoverflow", 20, 21)],
+)
+def test_stored_bounds_of_the_count_hold_the_truth_with_labels_and_without(
+    dataset: str, intents: int, most_off: float
+) -> None:
+    told = [r for r in stored("count-filters") if r["dataset"] == dataset and "low" in r]
+    bare = [row for row in stored("pile-none-auto") if row["dataset"] == dataset]
+    counts = [next(e for e in row["history"] if e["stage"] == "count") for row in bare]
+    assert (len(told), len(counts)) == (10, 3)
+    assert all(count["low"] <= intents <= count["high"] for count in (*told, *counts))
+    assert 100 * mean(abs(count["k"] - intents) / intents for count in counts) <= most_off
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_stored_fits_to_chatter_are_better_where_they_find_the_number(dataset: str) -> None:
+    rows = [r for r in stored("pile-rejected") if r["dataset"] == dataset and r["chatter_ratio"]]
+    found = [row["acc"] for row in rows if row.get("k_rule") == "auto"]
+    given = [row["acc"] for row in rows if row.get("k_rule", "given") == "given"]
+    assert len(found) == len(given) == 3
+    assert mean(found) >= mean(given) + 4
