@@ -69,6 +69,7 @@ def test_the_number_of_intents_is_shown_with_its_evidence() -> None:
     assert rise.series[0].points == ((4, 1.0), (5, 3.0), (6, 2.0))
     assert recovery.series[0].points == ((4, 0.5), (5, 0.9), (6, 0.8))
     assert {rise.over, recovery.over} == {"intents"}
+    assert (rise.band, rise.mark) == (recovery.band, recovery.mark) == ((4, 7), 5)
     assert "5 estimated, 4 to 7 possible. Not counted: 1 of utterances" in rise.note
     assert len(curves([{key: COUNT[key] for key in COUNT if key != "recovery"}])) == 1
 

@@ -44,13 +44,25 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves that share axes, with what to look for in one line."""
+    """Curves that share axes, with what to look for in one line.
+
+    Args:
+        title: Heading.
+        note: What to look for.
+        unit: Of the values, such as "%".
+        series: The curves.
+        over: What the curves go over.
+        band: The stretch of it that is possible, or None.
+        mark: The place on it that was taken, or None; without one the ends of curves are marked.
+    """
 
     title: str
     note: str
     unit: str
     series: tuple[Series, ...]
     over: str = "epoch"
+    band: tuple[float, float] | None = None
+    mark: float | None = None
 
 
 def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
@@ -127,6 +139,8 @@ def _counting(row: Mapping[str, Any]) -> list[Chart]:
             "",
             (Series(key, tuple(zip(numbers, row[key], strict=True))),),
             over="intents",
+            band=(row["low"], row["high"]),
+            mark=row["k"],
         )
         for key, (title, note) in found.items()
         if row.get(key)

@@ -25,6 +25,12 @@ function lineChart(chart, width) {
   const y = (value) => bottom - ((value - low) / (high - low || 1)) * (bottom - MARGIN.top);
 
   const svg = drawing("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img", "aria-label": spokenChart(chart) });
+  // What was looked at may end before what is possible does.
+  const within = (place) => x(Math.min(last, Math.max(first, place)));
+  if (chart.band) {
+    const [from, to] = chart.band.map(within);
+    svg.append(drawing("rect", { class: "band", x: from, width: Math.max(1, to - from), y: MARGIN.top, height: bottom - MARGIN.top }));
+  }
   for (const tick of ticks) {
     svg.append(drawing("line", { class: "grid", x1: MARGIN.left, x2: right, y1: y(tick), y2: y(tick) }));
     svg.append(drawing("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, `${tick}${chart.unit}`));
@@ -34,9 +40,15 @@ function lineChart(chart, width) {
   chart.series.forEach((series, s) => {
     const path = series.points.map(([epoch, value], i) => `${i ? "L" : "M"}${x(epoch).toFixed(1)} ${y(value).toFixed(1)}`).join("");
     svg.append(drawing("path", { class: `curve s${s % 4}`, d: path }));
+    if (chart.mark !== null) return;
     const [epoch, value] = series.points[series.points.length - 1];
     svg.append(drawing("circle", { class: `dot s${s % 4}`, cx: x(epoch), cy: y(value), r: 3 }));
   });
+  if (chart.mark !== null) {
+    const place = within(chart.mark);
+    svg.append(drawing("line", { class: "mark", x1: place, x2: place, y1: MARGIN.top, y2: bottom }));
+    svg.append(drawing("text", { class: "mark", x: place + 4, y: MARGIN.top - 4 }, `${chart.mark} taken`));
+  }
   for (const { series, s, top } of named ? spreadLabels(chart.series, y) : []) {
     svg.append(drawing("text", { class: `end s${s % 4}`, x: right + 9, y: top + 4 }, series.name));
   }
