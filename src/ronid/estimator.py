@@ -24,7 +24,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
 
     Args:
         n_intents: How many intents there are, known and new together; None to find out. A number
-            is kept unless the data show clearly fewer, which a warning tells.
+            is kept unless the data show fewer, which a warning tells.
         method: Name of the method; `ronid methods` lists them.
         encoder: A model folder or a hub id; None for that of the recipe, which is the embedded one
             where it reads with an encoder. Not used when X is a matrix.
@@ -94,7 +94,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         )
         if self.n_intents is not None and found.discovery.n_intents < self.n_intents:
             warnings.warn(
-                f"{self.n_intents} intents asked for, but the data show clearly fewer: "
+                f"{self.n_intents} intents asked for, but the data show fewer: "
                 f"{found.discovery.n_intents} were made; exact=True makes as many as asked for",
                 RonidWarning,
                 stacklevel=2,
@@ -239,7 +239,7 @@ class RoNID(IntentDiscovery):
 
     Args:
         n_intents: How many intents there are, known and new together; None to find out. A number
-            is kept unless the data show clearly fewer, which a warning tells.
+            is kept unless the data show fewer, which a warning tells.
         encoder: A model folder or a hub id; None for that of the recipe, which is the embedded one
             where it reads with an encoder. Not used when X is a matrix.
         preset: `default` (all layers learn; for a GPU), `fast` (frozen encoder and adapter; for

@@ -27,7 +27,7 @@ length minus log(1 + squared `distance`), whose softmax is Student's t-distribut
 
 CountRule = Literal["given", "guess", "auto", "deep_aligned", "dpn", "usnid"]
 """Where the number of intents comes from: it is `given`; it is a `guess`, kept unless the data say
-that there are clearly fewer; it is found from the data, `auto`, with a bound where one is given;
+that there are fewer; it is found from the data, `auto`, with a bound where one is given;
 or by the filter of a published method, which needs a number to start from."""
 
 

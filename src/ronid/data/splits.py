@@ -41,7 +41,7 @@ def split_corpus(
     Args:
         corpus: Utterances, some labelled.
         n_intents: K, known and new intents together; None where the data shall tell.
-        exact: Whether K is certain; else it is kept unless there are clearly fewer.
+        exact: Whether K is certain; else it is kept unless there are fewer.
         dev: Labelled utterances for early stopping; those of other intents are left out.
         hold_out: Whether to hold out labels when `dev` is not given.
         seed: Decides which labels are held out.
