@@ -13,8 +13,6 @@ from ronid.cli.console import Bars, note, print_json
 from ronid.cli.options import AsJson, Device, EncoderFolder, Quiet, Run
 from ronid.errors import UsageError
 
-NOTHING = "nothing was decided"
-
 
 def learn(
     run: Run,
@@ -37,6 +35,7 @@ def learn(
     Accepted, moved and confirmed utterances become labels; merged intents are one, split ones
     their own; what was moved does not return. The run before is kept: see `ronid undo`.
     """
+    from ronid.learn.decisions import NothingDecidedError
     from ronid.learn.flow import learn_run
     from ronid.learn.job import STORE
     from ronid.review.desk import FILE
@@ -57,10 +56,7 @@ def learn(
             said=(lambda _: None) if quiet else note,
             key=job,
         )
-    except UsageError as error:
-        reason = str(error).partition(";")[0]
-        if not reason.startswith(NOTHING):
-            raise
+    except NothingDecidedError as reason:
         message = f"{reason} (decisions are read from '{_shown(where)}'); {_advice(run)}"
         raise UsageError(message) from None
     report = open_finished(run).path / "report.html"
@@ -81,7 +77,7 @@ def learn(
 def _check_there(run: Path, where: str) -> None:
     """Refuse a file of decisions that is not there; opening it would make it."""
     if "://" not in where and not Path(where).exists():
-        raise UsageError(f"{NOTHING}: there is no review at '{where}'; {_advice(run)}")
+        raise UsageError(f"nothing was decided: there is no review at '{where}'; {_advice(run)}")
 
 
 def _advice(run: Path) -> str:

@@ -115,6 +115,10 @@ def fresh_decisions(desk: Desk) -> Fresh:
     )
 
 
+class NothingDecidedError(UsageError):
+    """There is nothing to learn from a review; the message is the reason alone."""
+
+
 def check_decided(desk: Desk) -> None:
     """Refuse where there is nothing to learn.
 
@@ -122,12 +126,9 @@ def check_decided(desk: Desk) -> None:
         desk: The review.
 
     Raises:
-        UsageError: Nothing was decided since the last training.
+        NothingDecidedError: Nothing was decided since the last training.
     """
     found = fresh_decisions(desk)
     if not found.decided or not (found.new or found.taken_back):
         since = " since the last training" if found.trained else ""
-        raise UsageError(
-            f"nothing was decided{since}, so there is nothing to learn; review the run first: "
-            "ronid review RUN"
-        )
+        raise NothingDecidedError(f"nothing was decided{since}, so there is nothing to learn")
