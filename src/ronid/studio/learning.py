@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ronid.errors import UsageError
-from ronid.learn.decisions import check_decided
+from ronid.learn.decisions import NothingDecidedError, check_decided
 from ronid.learn.job import Job, cancel
 from ronid.learn.standing import Standing, read_standing
 from ronid.review.desk import FILE, Desk
@@ -82,8 +82,8 @@ def why_not(desk: Desk) -> str:
     """
     try:
         check_decided(desk)
-    except UsageError as problem:
-        return str(problem).partition(";")[0]
+    except NothingDecidedError as problem:
+        return str(problem)
     return ""
 
 
