@@ -1,6 +1,5 @@
 """`ronid learn`: train a run on from what people decided."""
 
-import os
 import signal
 from dataclasses import asdict
 from pathlib import Path
@@ -37,12 +36,11 @@ def learn(
     """
     from ronid.learn.decisions import NothingDecidedError
     from ronid.learn.flow import learn_run
-    from ronid.learn.job import STORE
     from ronid.review.desk import FILE
     from ronid.run import open_finished
 
     open_finished(run)  # refuses what is no run before its review is looked for
-    where = (os.environ.get(STORE) if job else store) or str(run / FILE)
+    where = store or str(run / FILE)
     _check_there(run, where)
     signal.signal(signal.SIGTERM, _stopped)
     try:

@@ -19,7 +19,6 @@ from ronid.types import Split
 SHARE = {"deep_aligned": 1.0, "dpn": 0.9}
 """Of the mean size, from which on a cluster counts."""
 
-
 FINAL = "count"
 """The stage whose number is made; one before it is a rough idea that costs less."""
 
