@@ -14,13 +14,28 @@ from ronid.errors import RonidWarning
 from ronid.methods import METHODS
 
 OURS = "ronid"
-SHORT = ("deep-aligned", "clnn", "usnid", "dwgf")
+SHORT = ("codes", "deep-aligned", "dsscc", "dpn", "clnn", "latent-em", "usnid", "dwgf")
 """Methods whose shortfall was looked at, in the order of the paper's table."""
 
 COLUMNS = (*RULES, "published", "behind")
 
 
 def methods_table() -> str:
+    """Every method on the embedded encoder."""
+    return _compared(compared_rows())
+
+
+def larger_table() -> str:
+    """The strongest three on a larger encoder."""
+    return _compared([row for row in harness_rows("methods-mpnet", "main-mpnet") if _is_full(row)])
+
+
+def _is_full(row: Row) -> bool:
+    """Whether a row is scored, and of a method as a whole."""
+    return "scores" in row and row["variant"] == "" and row["preset"] in ("published", "default")
+
+
+def _compared(rows: Sequence[Row]) -> str:
     """Accuracy by both rules of inference, beside what was published, and how far behind RoNID.
 
     The figure by the rule of a method's own paper is bold.
@@ -30,7 +45,6 @@ def methods_table() -> str:
         line("method", "seeds", *titles),
         line("---", "---", *["---:"] * (len(COLUMNS) * len(DATASETS))),
     ]
-    rows = compared_rows()
     for name, own in _by_method(rows).items():
         cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset, name)]
         lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
@@ -48,6 +62,26 @@ def short_table() -> str:
             found = _figures(here)[METHODS[name].inference] if here else ""
             cells += [found, _published(name, dataset)]
         lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
+    return "\n".join(lines)
+
+
+def words_table() -> str:
+    """Methods on the code of an auto-encoder, over counts of words and over the encoder."""
+    parts = ("words", "encoder", "published")
+    titles = (f"{title} {part}" for title in DATASETS.values() for part in parts)
+    lines = [line("method", "seeds", *titles), line("---", "---", *["---:"] * 3 * len(DATASETS))]
+    words, vectors = harness_rows("methods-tfidf", "methods-idec"), compared_rows()
+    for name, variant in (("sae_kmeans", ""), ("dec", ""), ("dcn", ""), ("dcn", "-IDEC")):
+        own = [r for r in words if "scores" in r and (r["method"], r["variant"]) == (name, variant)]
+        cells = []
+        for dataset in DATASETS:
+            here = [row for row in own if row["dataset"] == dataset]
+            there = [r for r in vectors if (r["method"], r["dataset"]) == (name, dataset)]
+            cells += [_figures(here)["argmax"], "" if variant else _figures(there)["argmax"]]
+            # What is printed as DCN is IDEC.
+            cells.append("" if (name, variant) == ("dcn", "") else _published(name, dataset))
+        title = METHODS[name].title + (" with the loss of IDEC" if variant else "")
+        lines.append(line(title, seeds_text({row["seed"] for row in own}), *cells))
     return "\n".join(lines)
 
 
@@ -147,6 +181,8 @@ def _behind(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
 TABLES = {
     "methods": methods_table,
     "methods-short": short_table,
+    "methods-larger": larger_table,
+    "methods-words": words_table,
     "methods-all": all_measures_table,
     "methods-minutes": minutes,
     "shortfall": shortfall_table,
