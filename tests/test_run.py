@@ -74,6 +74,7 @@ def test_folder_killed_before_run_json_is_no_run_and_is_not_overwritten(
     path = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(ronid.run, "write_json", killed)
+        patch.setattr(RunFolder, "discard", lambda _: None)  # nobody tidies up after a kill
         with pytest.raises(KeyboardInterrupt):
             RunFolder.create(path, job(), "calls.csv")
     with pytest.raises(DataError, match="has no run.json"):

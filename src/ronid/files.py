@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,25 @@ def write_json(path: Path, values: Any) -> None:
     """Write JSON for people and programs: indented, Unicode as it is."""
     text = json.dumps(without_nan(values), indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Hand out a place beside a file; when the block ends well, what was written takes its place.
+
+    Args:
+        path: The file; it stays as it is, or is not there, where the block is ended by an error.
+            A pipe or a device is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def without_nan(values: Any) -> Any:

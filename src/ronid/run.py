@@ -105,11 +105,20 @@ class RunFolder:
         with place_for(path):
             path.mkdir(parents=True, exist_ok=True)
             run.work.mkdir()
+        try:
+            run._write_job(job, source)
+        except BaseException:  # interrupted, or the disk is full: the same command can come again
+            run.discard()
+            raise
+        return run
+
+    def _write_job(self, job: Job, source: str) -> None:
+        """Write what is asked."""
         config = {"format_version": FORMAT_VERSION, **to_dict(job.config)}
-        (path / "config.toml").write_text(to_toml(config), encoding="utf-8")
-        write_corpus(path / "corpus.parquet", job.corpus)
+        (self.path / "config.toml").write_text(to_toml(config), encoding="utf-8")
+        write_corpus(self.path / "corpus.parquet", job.corpus)
         if job.dev is not None:
-            write_corpus(path / "dev.parquet", job.dev)
+            write_corpus(self.path / "dev.parquet", job.dev)
         facts = {
             "format_version": FORMAT_VERSION,
             "ronid_version": __version__,
@@ -125,8 +134,7 @@ class RunFolder:
             "finished": False,
         }
         # Written last: a folder with run.json has all that a resume needs.
-        run.write_facts(facts)
-        return run
+        self.write_facts(facts)
 
     def discard(self) -> None:
         """Remove the folder of a run that could not begin."""

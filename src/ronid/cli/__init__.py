@@ -10,19 +10,24 @@ def main() -> None:
     # Threads that wait must not burn the core that the slowest one needs: on a busy machine that
     # made training many times as slow. Read when torch is loaded, so it is said before.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from ronid.cli.app import app
-    from ronid.cli.console import error, show_warning
-    from ronid.errors import RonidError
+    try:
+        from ronid.cli.app import app
+        from ronid.cli.console import error, show_warning
+        from ronid.cli.interrupt import UNCHANGED, StoppedError, on_interrupt
+        from ronid.errors import RonidError
+    except KeyboardInterrupt:
+        print("ronid: interrupted before anything was done", file=sys.stderr)
+        sys.exit(130)
 
     warnings.showwarning = show_warning
     try:
-        code = app(prog_name="ronid", standalone_mode=False)
+        with on_interrupt(UNCHANGED):
+            code = app(prog_name="ronid", standalone_mode=False)
+            if code == StoppedError.exit_code:  # the parser has swallowed an interrupt
+                raise KeyboardInterrupt
     except RonidError as problem:
         error(str(problem))
         sys.exit(problem.exit_code)
-    except KeyboardInterrupt:
-        error("interrupted")
-        sys.exit(130)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has gone; there is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

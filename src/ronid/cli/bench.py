@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ronid.cli.console import Bars, note, print_json
+from ronid.cli.interrupt import StoppedError, on_interrupt
 from ronid.cli.options import AsJson, Device, Quiet
 from ronid.errors import UsageError
 
@@ -81,8 +82,7 @@ def _finish(
 
         # Counted anew: the interrupt may have come between storing a row and counting it.
         done = len(todo(run.plan, run.out).done)
-        note(f"{done} of {total} cells done; run the same command to go on")
-        raise typer.Exit(130)
+        raise StoppedError(f"{done} of {total} cells done; run the same command to go on")
     if not quiet:
         skipped = f", {summary.skipped} could not run" if summary.skipped else ""
         note(f"{done} of {total} cells done{skipped}; rows: {run.out}")
@@ -180,6 +180,7 @@ def compare_command(
 
 
 @app.command("figures")
+@on_interrupt("what is drawn stays, run the same command again")
 def figures_command(
     rows: RowFiles,
     out: Annotated[Path, typer.Option(help="Folder for SVG files.", file_okay=False)],

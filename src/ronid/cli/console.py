@@ -5,7 +5,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -24,7 +24,9 @@ from ronid.progress import STAGES
 
 
 def error(message: str) -> None:
-    """Print one line of error."""
+    """Print one line of error; an open bar is closed, which else hides the cursor for good."""
+    if Bars.shown is not None:
+        Bars.shown.end()
     print(f"ronid: {' '.join(message.split())}", file=sys.stderr)
 
 
@@ -54,7 +56,13 @@ def show_warning(
 
 
 class Bars:
-    """Progress bars with time left on a terminal, plain lines elsewhere."""
+    """Progress bars with time left on a terminal, plain lines elsewhere.
+
+    Attributes:
+        shown: Whose bar is on the terminal, if any.
+    """
+
+    shown: "ClassVar[Bars | None]" = None
 
     def __init__(self) -> None:
         self.console = Console(stderr=True)
@@ -80,6 +88,7 @@ class Bars:
             console=self.console,
         )
         self._bars.start()
+        Bars.shown = self
         self._task = self._bars.add_task(self._stage, total=total, figures="")
 
     def advance(self, steps: int = 1, figures: Mapping[str, Any] | None = None) -> None:
@@ -102,7 +111,7 @@ class Bars:
         """Close the bar."""
         if self._bars is not None:
             self._bars.stop()
-            self._bars = self._task = None
+            self._bars = self._task = Bars.shown = None
         elif self._stage:
             note(f"{self._stage}: done in {time.monotonic() - self._started:.1f} s")
 

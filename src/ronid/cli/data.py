@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ronid.cli.interrupt import on_interrupt
+
 app = typer.Typer(
     help="List, fetch, check and split the benchmarks; report on a file.", no_args_is_help=True
 )
@@ -58,6 +60,7 @@ def check(
 
 
 @app.command()
+@on_interrupt("whole files stay, run the same command again")
 def fetch(
     name: Annotated[str, typer.Argument(help="Benchmark, or all.")], as_json: AsJson = False
 ) -> None:
@@ -74,6 +77,7 @@ def fetch(
 
 
 @app.command()
+@on_interrupt("files may be missing, run the same command again")
 def split(
     name: Annotated[str, typer.Argument(help="Benchmark.")],
     out: Annotated[Path, typer.Option(help="Folder to write.", file_okay=False)],

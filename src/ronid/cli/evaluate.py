@@ -9,6 +9,7 @@ import typer
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import (
     AsJson,
     Device,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 JUDGEMENT = "judgement.json"
 
 
+@on_interrupt(UNCHANGED)
 def evaluate(
     run: Run,
     source: Annotated[
@@ -166,13 +168,12 @@ def _refit(
 
 def _keep(folder: Path, values: dict[str, object]) -> Path | None:
     """Write the judgement into the run folder, whole or not at all; None where it is read-only."""
-    from ronid.files import FORMAT_VERSION, write_json
+    from ronid.files import FORMAT_VERSION, whole, write_json
 
     path = folder / JUDGEMENT
-    partial = folder / f"{JUDGEMENT}.partial"
     try:
-        write_json(partial, {"format_version": FORMAT_VERSION, **values})
-        partial.replace(path)
+        with whole(path) as partial:
+            write_json(partial, {"format_version": FORMAT_VERSION, **values})
     except OSError:
         return None
     return path

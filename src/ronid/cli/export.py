@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ronid.cli.console import note, print_json
+from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Quiet, Run
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ TARGETS = "rasa, dialogflow-cx, lex, watson, clu, csv, jsonl, parquet, hf or ope
 SEE_AUDIT = "; audit.jsonl lists them"
 
 
+@on_interrupt(UNCHANGED)
 def export(
     run: Run,
     to: Annotated[str, typer.Option(help=f"{TARGETS}.")],

@@ -1,12 +1,14 @@
 """`ronid fit`: from a file of utterances to a run folder, resumable at any moment."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ronid.cli.console import Bars, error, note, print_json
+from ronid.cli.console import Bars, note, print_json
+from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
 from ronid.cli.tables import count_lines, intents_table, run_summary, scores_table
 from ronid.errors import RonidWarning, UsageError
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ronid.types import Corpus
 
 
+@on_interrupt(UNCHANGED)
 def fit(
     source: Annotated[
         str | None, typer.Argument(metavar="INPUT", help="File of utterances, or - for stdin.")
@@ -78,7 +81,8 @@ def fit(
             )
         run = _interrupted(resume)
         work_on(run, quiet)
-        _show(run, as_json, quiet)
+        with on_interrupt(partial(finished_left, run)):
+            _show(run, as_json, quiet)
         return
     if source is None or out is None:
         raise UsageError("say what to read and where to write: ronid fit INPUT --out RUN")
@@ -103,7 +107,9 @@ def fit(
         note(WITHOUT_GPU)
     job = Job(corpus, held_out, wanted, settings, seed, device, exact=exactly)
     origin = "standard input" if source == "-" else Path(source).name
-    _show(start(out, job, origin, quiet), as_json, quiet)
+    run = start(out, job, origin, quiet)
+    with on_interrupt(partial(finished_left, run)):
+        _show(run, as_json, quiet)
 
 
 def _wanted(intents: str | None, exactly: bool) -> int | None:
@@ -140,11 +146,12 @@ def start(out: Path, job: "Job", source: str, quiet: bool) -> "RunFolder":
     from ronid.run import RunFolder
 
     run = RunFolder.create(out, job, source)
-    if not quiet:
-        for line in format_report(job.corpus.report):
-            note(line)
     try:
-        work_on(run, quiet)
+        with on_interrupt(_resume(run)):
+            if not quiet:
+                for line in format_report(job.corpus.report):
+                    note(line)
+            work_on(run, quiet)
     except UsageError:
         run.discard()  # such as an unknown encoder: nothing was begun that could be finished
         raise
@@ -155,13 +162,19 @@ def work_on(run: "RunFolder", quiet: bool) -> None:
     """Do what is left to do of a run."""
     if not quiet:
         note("loading the encoder")
-    try:
+    with on_interrupt(_resume(run)):
         from ronid.pipeline import fit_run
 
         fit_run(run, progress=None if quiet else Bars(), said=(lambda _: None) if quiet else note)
-    except KeyboardInterrupt:
-        error(f"interrupted; nothing is lost, go on with: ronid fit --resume {run.path}")
-        raise typer.Exit(130) from None
+
+
+def _resume(run: "RunFolder") -> str:
+    return f"nothing is lost, go on with: ronid fit --resume {run.path}"
+
+
+def finished_left(run: "RunFolder") -> str:
+    """Return what an interrupt leaves once a run is finished."""
+    return f"but the run is finished; its report is {run.path / 'report.html'}"
 
 
 def _asked(method: str | None, preset: str | None, config: Path | None) -> "Asked":

@@ -3,16 +3,21 @@
 import signal
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 from ronid.cli.console import Bars, note, print_json
+from ronid.cli.interrupt import UNCHANGED, on_interrupt, version_left
 from ronid.cli.options import AsJson, Device, EncoderFolder, Quiet, Run
 from ronid.errors import UsageError
 
+if TYPE_CHECKING:
+    from ronid.learn.record import Learned
 
+
+@on_interrupt(UNCHANGED)
 def learn(
     run: Run,
     store: Annotated[
@@ -43,20 +48,28 @@ def learn(
     where = store or str(run / FILE)
     _check_there(run, where)
     signal.signal(signal.SIGTERM, _stopped)
-    try:
-        done = learn_run(
-            run,
-            where=where,
-            who=who,
-            device=device,
-            encoder=encoder,
-            progress=None if quiet else Bars(),
-            said=(lambda _: None) if quiet else note,
-            key=job,
-        )
-    except NothingDecidedError as reason:
-        message = f"{reason} (decisions are read from '{_shown(where)}'); {_advice(run)}"
-        raise UsageError(message) from None
+    with on_interrupt(version_left(run)):
+        try:
+            done = learn_run(
+                run,
+                where=where,
+                who=who,
+                device=device,
+                encoder=encoder,
+                progress=None if quiet else Bars(),
+                said=(lambda _: None) if quiet else note,
+                key=job,
+            )
+        except NothingDecidedError as reason:
+            message = f"{reason} (decisions are read from '{_shown(where)}'); {_advice(run)}"
+            raise UsageError(message) from None
+        _show(run, done, as_json, quiet)
+
+
+def _show(run: Path, done: "Learned", as_json: bool, quiet: bool) -> None:
+    """Print what training on did."""
+    from ronid.run import open_finished
+
     report = open_finished(run).path / "report.html"
     result = {"run": str(run), "report": str(report), **asdict(done)}
     if as_json:

@@ -1,7 +1,9 @@
 """`ronid name`: name the new intents of a run anew, by a language model where one is given."""
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ronid.cli.console import Bars, note, print_json
+from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Quiet, Run
 from ronid.errors import UsageError
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 KEY = "RONID_NAMER_KEY"
 
 
+@on_interrupt(UNCHANGED)
 def name(
     run: Run,
     namer: Annotated[
@@ -55,8 +59,29 @@ def name(
     if show_prompt:
         _show_prompts(finished)
         return
-    progress = None if quiet or asked is None else Bars()
-    done = rename_run(run, asked, progress, said=(lambda _: None) if quiet else note)
+    with on_interrupt(_left(finished)):
+        progress = None if quiet or asked is None else Bars()
+        done = rename_run(run, asked, progress, said=(lambda _: None) if quiet else note)
+        _show(run, done, as_json)
+
+
+def _left(run: "RunFolder") -> Callable[[], str]:
+    """Return a function that says whether the names of a run are others than now."""
+    from ronid.together import finish
+
+    before = run.intents()
+
+    def left() -> str:
+        finish(run.path)
+        if run.intents() == before:
+            return UNCHANGED
+        return "but the names are written already; the report has them"
+
+    return left
+
+
+def _show(run: Path, done: "Renamed", as_json: bool) -> None:
+    """Print the names, and what the namer had no answer for."""
     if done.message:
         note(done.message)
     if as_json:

@@ -10,10 +10,12 @@ import typer
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Device, EncoderFolder, Encoding, Format, Quiet, Run
 from ronid.errors import DataError, UsageError
 
 
+@on_interrupt(UNCHANGED)
 def predict(
     run: Run,
     source: Annotated[
@@ -82,7 +84,10 @@ def predict(
     if ids is not None:
         rows = [{"id": key, **row} for key, row in zip(ids, rows, strict=True)]
     if out is not None:
-        _WRITERS[out.suffix](out, rows)
+        from ronid.files import whole
+
+        with whole(out) as partial:
+            _WRITERS[out.suffix](partial, rows)
     elif as_json:
         print_json(rows)
     else:

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from ronid.cli.console import print_json
+from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Run
 from ronid.errors import UsageError
 
 
+@on_interrupt(UNCHANGED)
 def report(
     run: Run,
     out: Annotated[
@@ -19,12 +21,15 @@ def report(
 ) -> None:
     """Write the HTML report of a finished run and say where it is."""
     from ronid.export.run_report import report_of_run
+    from ronid.files import whole
     from ronid.run import open_finished
 
     finished = open_finished(run)
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
-    path = report_of_run(finished, out)
+    path = out or finished.path / "report.html"
+    with whole(path) as partial:
+        report_of_run(finished, partial)
     if as_json:
         print_json({"report": str(path)})
     else:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.interrupt import UNCHANGED, on_interrupt, version_left
 from ronid.cli.options import (
     AsJson,
     Device,
@@ -23,7 +24,11 @@ from ronid.cli.options import (
     TextColumn,
 )
 
+if TYPE_CHECKING:
+    from ronid.update.record import Update
 
+
+@on_interrupt(UNCHANGED)
 def update(
     run: Run,
     source: Annotated[
@@ -59,19 +64,27 @@ def update(
     )
     if not quiet:
         tell_dropped(corpus)
-    from ronid.update import update_run
+    with on_interrupt(version_left(run)):
+        from ronid.update import update_run
 
-    done = update_run(
-        run,
-        corpus,
-        source="standard input" if source == "-" else Path(source).name,
-        threshold=threshold,
-        least=least,
-        device=device,
-        encoder=encoder,
-        progress=None if quiet else Bars(),
-        said=(lambda _: None) if quiet else note,
-    )
+        done = update_run(
+            run,
+            corpus,
+            source="standard input" if source == "-" else Path(source).name,
+            threshold=threshold,
+            least=least,
+            device=device,
+            encoder=encoder,
+            progress=None if quiet else Bars(),
+            said=(lambda _: None) if quiet else note,
+        )
+        _show(run, done, as_json, quiet)
+
+
+def _show(run: Path, done: "Update", as_json: bool, quiet: bool) -> None:
+    """Print what an update did."""
+    from ronid.run import open_finished
+
     report = open_finished(run).path / "report.html"
     if as_json:
         print_json({"run": str(run), "report": str(report), **asdict(done)})
@@ -92,14 +105,15 @@ def undo(run: Run, as_json: AsJson = False) -> None:
     from ronid.versions import undo as go_back
 
     open_finished(run)
-    number = go_back(run)
-    row = _versions(run)[-1]
-    if as_json:
-        print_json({"run": str(run), **row})
-        return
-    made = "as `ronid fit` made it" if number == 0 else f"of {row['when']}"
-    counts = f"{row['utterances']:,} utterances, {row['intents']:,} intents"
-    typer.echo(f"back to version {number}, {made}: {counts}")
+    with on_interrupt(version_left(run)):
+        number = go_back(run)
+        row = _versions(run)[-1]
+        if as_json:
+            print_json({"run": str(run), **row})
+            return
+        made = "as `ronid fit` made it" if number == 0 else f"of {row['when']}"
+        counts = f"{row['utterances']:,} utterances, {row['intents']:,} intents"
+        typer.echo(f"back to version {number}, {made}: {counts}")
 
 
 def history(run: Run, as_json: AsJson = False) -> None:
