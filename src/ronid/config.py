@@ -81,6 +81,10 @@ class OptimiserConfig:
         bias_correction: Whether the moments of the first steps are corrected for their start at 0.
             The Adam of early BERT code does not: there the tenth step is six times as long, the
             hundredth three times.
+        epsilon: Added to the size of a gradient before a step is divided by it: gradients far below
+            it move their weights less. Keras has 1e-7.
+        schedule: After its rise the learning rate falls to 0 over the stage (`linear`) or stays
+            (`constant`).
     """
 
     weight_decay: float = 0.01
@@ -88,6 +92,8 @@ class OptimiserConfig:
     clip_norm: float = 1.0
     lr_for_size: int = 0
     bias_correction: bool = True
+    epsilon: float = 1e-8
+    schedule: Literal["linear", "constant"] = "linear"
 
 
 @dataclass(frozen=True)

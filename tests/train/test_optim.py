@@ -15,6 +15,7 @@ from ronid.train.optim import (
     linear_factor,
     make_optimiser,
     peak_rate,
+    rate_factor,
     set_rate,
     tensor_cores,
     uncorrected_factor,
@@ -76,6 +77,28 @@ def test_without_warm_up_the_first_step_is_full() -> None:
         pytest.approx(2 / 3),
         pytest.approx(1 / 3),
     ]
+
+
+def test_a_constant_rate_rises_and_stays() -> None:
+    config = OptimiserConfig(warmup_share=0.2, schedule="constant")
+    assert [rate_factor(step, 10, config) for step in range(10)] == [0.5, *[1.0] * 9]
+    falling = OptimiserConfig(warmup_share=0.2)
+    assert [rate_factor(step, 10, falling) for step in range(10)] == [
+        linear_factor(step, 10, 0.2) for step in range(10)
+    ]
+
+
+def test_gradients_below_epsilon_move_weights_less() -> None:
+    moved = []
+    for epsilon in (1e-8, 1e-7):
+        layer = nn.Linear(1, 1, bias=False)
+        optimiser = make_optimiser([layer], 1e-3, OptimiserConfig(0.0, epsilon=epsilon))
+        before = float(layer.weight.detach())
+        layer.weight.grad = torch.full_like(layer.weight, 1e-8)
+        optimiser.step()
+        moved.append(before - float(layer.weight.detach()))
+    # |g| / (|g| + epsilon) of the learning rate
+    assert moved == pytest.approx([1e-3 / 2, 1e-3 / 11], rel=1e-2)
 
 
 def test_matrices_decay_and_biases_do_not() -> None:

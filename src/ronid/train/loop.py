@@ -12,14 +12,7 @@ import torch
 from ronid.encode.rows import Rows
 from ronid.errors import RonidError, UsageError
 from ronid.seeds import derive
-from ronid.train.optim import (
-    forget,
-    linear_factor,
-    make_optimiser,
-    peak_rate,
-    set_rate,
-    uncorrected_factor,
-)
+from ronid.train.optim import forget, make_optimiser, peak_rate, rate_factor, set_rate
 from ronid.train.state import StageState, Training
 from ronid.train.step import Step, Stepper, own_stream
 from ronid.train.stopping import AllEpochs, Stopper
@@ -127,10 +120,7 @@ def _run_steps(
     total = max(stage.epochs, stage.schedule_epochs) * stage.steps
     for count, batch in enumerate(batches):
         number = epoch * stage.steps + count
-        factor = linear_factor(number, total, training.optimiser.warmup_share)
-        if not training.optimiser.bias_correction:
-            factor *= uncorrected_factor(number)
-        set_rate(stepper.optimiser, stage.lr * factor)
+        set_rate(stepper.optimiser, stage.lr * rate_factor(number, total, training.optimiser))
         stepper(batch)
     means = stepper.means()
     if not all(map(math.isfinite, means.values())):

@@ -88,7 +88,7 @@ def make_optimiser(
         own = {"rate": rate, "lr": torch.tensor(lr * rate, device=device) if gpu else lr * rate}
         groups.append({"params": decayed, "weight_decay": config.weight_decay, **own})
         groups.append({"params": plain, "weight_decay": 0.0, **own})
-    return torch.optim.AdamW(groups, betas=BETAS, fused=gpu, capturable=gpu)
+    return torch.optim.AdamW(groups, betas=BETAS, eps=config.epsilon, fused=gpu, capturable=gpu)
 
 
 def set_rate(optimiser: torch.optim.Optimizer, lr: float) -> None:
@@ -134,6 +134,14 @@ def uncorrected_factor(step: int) -> float:
 def warmup_epochs(epochs: int, config: OptimiserConfig) -> float:
     """Return in how many epochs of a stage the learning rate is still rising."""
     return config.warmup_share * epochs
+
+
+def rate_factor(step: int, total: int, config: OptimiserConfig) -> float:
+    """Return the factor of the learning rate at `step` of `total`, as the schedule has it."""
+    factor = linear_factor(step, total, config.warmup_share)
+    if config.schedule == "constant" and step >= max(1, round(total * config.warmup_share)):
+        factor = 1.0
+    return factor if config.bias_correction else factor * uncorrected_factor(step)
 
 
 def linear_factor(step: int, total: int, warmup_share: float) -> float:
