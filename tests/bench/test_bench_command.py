@@ -97,3 +97,37 @@ def test_two_processes_share_the_cells(
     # The two datasets hold the same rows, so worker and order must not matter.
     scores = {(row["dataset"], row["seed"]): row["scores"] for row in rows}
     assert all(scores["toy", seed] == scores["toy2", seed] for seed in range(3))
+
+
+def test_two_configs_share_two_processes_and_go_on_after_an_interrupt(
+    data: Path, encoder: str, config: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "ablation.toml"
+    text = config.read_text().replace('["toy", "toy2"]', '["toy"]')
+    config.write_text(text.replace(f"0-{CELLS // 2 - 1}", "0-5"))
+    other.write_text('variants = ["", "-OT"]\n' + text.replace(f"0-{CELLS // 2 - 1}", "0-5"))
+    rows = tmp_path / "rows"
+    arguments = (config, other, "--rows", rows, "--jobs", "2")
+    arguments = (*arguments, "--encoder", f"bert-base-uncased={encoder}")
+
+    process = start(data, *arguments, "--quiet")
+    wait_for_rows(rows / "ablation.jsonl", 2, process)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    done = len(read_rows(rows / "ablation.jsonl"))
+    assert f"toy: 6 of 6, ablation: {done} of 12 cells done; run the same command" in error
+    assert "Traceback" not in error
+    before = (rows / "ablation.jsonl").read_bytes()
+
+    finished = toy_bench.ronid(data, "bench", "run", *arguments)
+    assert finished.returncode == 0, finished.stderr
+    assert f"6 of 6 cells done; rows: {rows / 'toy.jsonl'}" in finished.stderr
+    assert f"12 of 12 cells done; rows: {rows / 'ablation.jsonl'}" in finished.stderr
+    assert (rows / "ablation.jsonl").read_bytes().startswith(before)
+    for name, count in (("toy", 6), ("ablation", 12)):
+        found = read_rows(rows / f"{name}.jsonl")
+        assert len(found) == len({coordinates(row) for row in found}) == count
+    # Cells that share stages were in one process, but for those that the interrupt parted.
+    shared = [row for row in read_rows(rows / "ablation.jsonl") if row["shared_s"] > 0]
+    assert len(shared) >= 4

@@ -9,9 +9,11 @@ import toy_bench
 from typer.testing import CliRunner
 
 from ronid.bench.cell import Bench, run_cell
+from ronid.bench.order import make_tasks
 from ronid.bench.plan import Plan, make_plan
 from ronid.bench.rows import append_row, read_rows
-from ronid.bench.runner import Event, Run, next_cell, run_plan, todo
+from ronid.bench.runner import Event, Run, run_tasks, todo
+from ronid.bench.sheets import Sheet
 from ronid.cli.app import app
 from ronid.errors import RonidError
 from ronid.methods import ronid
@@ -30,8 +32,10 @@ def plan_of(encoder: str, **changes: Any) -> Plan:
 
 def run(plan: Plan, out: Path, **how: Any) -> tuple[list[Event], Any]:
     events: list[Event] = []
-    summary = run_plan(Run(plan, out, "cpu", **how), todo(plan, out).pending, events.append)
-    return [event for event in events if event.kind == "end"], summary
+    sheet = Sheet(plan, out)
+    tasks = make_tasks([sheet], [todo(plan, out).pending], {})
+    ending = run_tasks(Run((sheet,), "cpu", **how), tasks, events.append)
+    return [event for event in events if event.kind == "end"], ending.summaries[0]
 
 
 def test_row_says_all_that_a_reader_needs(toy: Path, encoder: str, tmp_path: Path) -> None:
@@ -99,7 +103,7 @@ def test_stored_cells_are_not_run_again(toy: Path, encoder: str, tmp_path: Path)
     assert ([c.seed for c in left.done], [c.seed for c in left.pending]) == ([0], [1])
     assert left.stale == ()
     events, _ = run(grown, out)
-    assert [event.cell.seed for event in events] == [1]
+    assert [event.task.cell.seed for event in events] == [1]
     assert out.read_bytes().startswith(before)
 
 
@@ -221,19 +225,6 @@ def test_stored_rows_stand_where_the_data_is_not(
     monkeypatch.setenv("RONID_DATA", str(tmp_path / "nowhere"))
     cell._split.cache_clear()
     assert todo(plan_of(encoder), out).pending == ()
-
-
-def test_processes_stay_with_their_dataset_then_help_where_most_is_left() -> None:
-    plan = make_plan({"datasets": ["clinc", "banking"], "presets": ["fast"], "seeds": "0-3"})
-    taken = [0] * 8
-    assert next_cell(plan.cells, taken, None) == 0
-    taken[0] = 1
-    assert next_cell(plan.cells, taken, None) == 4  # another process begins another dataset
-    taken[4] = 1
-    assert next_cell(plan.cells, taken, 0) == 1
-    taken[5:] = [1, 1, 1]
-    assert next_cell(plan.cells, taken, 4) == 1
-    assert next_cell(plan.cells, [1] * 8, 4) is None
 
 
 def test_rows_hold_no_nan(toy: Path, encoder: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""Run the cells of a plan that are not stored yet: resumable, in one process or several."""
+"""Run the cells of plans that are not stored yet: resumable, in one process or several."""
 
+import math
 import os
 import signal
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ronid.bench.cell import Bench, Outcome, run_cell, split_of
+from ronid.bench.order import Task, next_task
 from ronid.bench.plan import BenchCell, Plan
 from ronid.bench.rows import Row, append_row, coordinates, read_rows, repair
+from ronid.bench.sheets import Sheet
 from ronid.errors import RonidError
 
 
@@ -33,17 +36,17 @@ class Todo:
 
 @dataclass(frozen=True)
 class Event:
-    """Something to tell while a plan runs.
+    """Something to tell while plans run.
 
     Args:
-        cell: Which cell.
+        task: Which cell.
         kind: `start` or `end`.
         worker: Number of the process.
         row: Its row, at the end.
         warned: Messages of warnings.
     """
 
-    cell: BenchCell
+    task: Task
     kind: str
     worker: int = 0
     row: Row | None = None
@@ -52,19 +55,17 @@ class Event:
 
 @dataclass
 class Summary:
-    """How a run of a plan ended.
+    """How the cells of one plan ended.
 
     Args:
         scored: Cells that got scores.
         skipped: Cells that could not run, with a reason.
         failed: Cells among them that met an error nobody foresaw.
-        interrupted: Whether the user stopped it.
     """
 
     scored: int = 0
     skipped: int = 0
     failed: int = 0
-    interrupted: bool = False
 
     def count(self, row: Row) -> None:
         """Count one more row."""
@@ -75,21 +76,35 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Run:
-    """Where and how a plan is run.
+class Ending:
+    """How a run ended.
 
     Args:
-        plan: The benchmark config.
-        out: File of rows.
+        summaries: One for each plan.
+        left: Cells that no process began.
+        interrupted: Whether the user stopped it.
+    """
+
+    summaries: tuple[Summary, ...]
+    left: tuple[Task, ...]
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where and how plans are run.
+
+    Args:
+        sheets: Plans with their files of rows.
         device: `auto`, `cpu` or `cuda`.
         jobs: Processes.
         beside: Processes of other runs that share the device.
-        deadline: Time (`time.time()`) after which no cell starts, or None.
+        deadline: Time (`time.time()`) after which no cell starts, nor ends as far as it is known
+            what cells take; or None.
         progress: Told about every stage, in one process only.
     """
 
-    plan: Plan
-    out: Path
+    sheets: tuple[Sheet, ...]
     device: str = "auto"
     jobs: int = 1
     beside: int = 0
@@ -97,9 +112,9 @@ class Run:
     progress: Any = None
 
     @property
-    def log(self) -> Path:
-        """File next to the rows that tracebacks go to."""
-        return self.out.with_suffix(".log")
+    def left_s(self) -> float:
+        """Seconds until the deadline."""
+        return math.inf if self.deadline is None else self.deadline - time.time()
 
 
 def todo(plan: Plan, out: Path) -> Todo:
@@ -136,116 +151,99 @@ def _is_of(row: Row, plan: Plan, cell: BenchCell) -> bool:
         return True  # the benchmark is not here to compare with: the stored row stands
 
 
-def run_plan(run: Run, pending: Sequence[BenchCell], tell: Callable[[Event], None]) -> Summary:
+def run_tasks(run: Run, tasks: Sequence[Task], tell: Callable[[Event], None]) -> Ending:
     """Run cells and store their rows.
 
     Args:
         run: Where and how.
-        pending: Cells to run; those that share encodings next to each other.
+        tasks: Cells to run, in the order of `make_tasks`.
         tell: Receives the start and end of every cell.
 
     Returns:
         How many cells got scores or not; an interrupt ends it early and is noted there.
     """
-    summary = Summary()
+    summaries = tuple(Summary() for _ in run.sheets)
+    begun: set[Task] = set()
 
     def hear(event: Event) -> None:
+        begun.add(event.task)
         if event.row is not None:
-            summary.count(event.row)
+            summaries[event.task.sheet].count(event.row)
         tell(event)
 
+    jobs = min(run.jobs, len({task.unit for task in tasks}))
+    interrupted = False
     try:
-        if run.jobs == 1 or len(pending) < 2:
-            _work(replace(run, jobs=1), pending, [0] * len(pending), nullcontext(), hear)
+        if jobs > 1:
+            _run_workers(replace(run, progress=None, jobs=jobs), tasks, hear)
         else:
-            _run_workers(run, pending, hear)
+            _work(replace(run, jobs=1), tasks, [0] * len(tasks), nullcontext(), hear)
     except KeyboardInterrupt:
-        summary.interrupted = True
-    return summary
-
-
-def next_cell(cells: Sequence[BenchCell], taken: Sequence[int], last: int | None) -> int | None:
-    """Choose the cell a process goes on with.
-
-    It stays with the dataset and encoder it has, whose encodings it holds; else it takes the
-    group with most cells left.
-
-    Args:
-        cells: All cells.
-        taken: 1 where a process has begun.
-        last: The cell it did before, or None.
-
-    Returns:
-        Index of a cell, or None when all are taken.
-    """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for index, cell in enumerate(cells):
-        if not taken[index]:
-            groups.setdefault((cell.dataset, cell.encoder), []).append(index)
-    if not groups:
-        return None
-    if last is not None:
-        own = groups.get((cells[last].dataset, cells[last].encoder))
-        if own:
-            return own[0]
-    begun = {(c.dataset, c.encoder) for c, t in zip(cells, taken, strict=True) if t}
-    fresh = [group for key, group in groups.items() if key not in begun]
-    return fresh[0][0] if fresh else max(groups.values(), key=len)[0]
+        interrupted = True
+    return Ending(summaries, tuple(task for task in tasks if task not in begun), interrupted)
 
 
 def _work(
     run: Run,
-    cells: Sequence[BenchCell],
+    tasks: Sequence[Task],
     taken: MutableSequence[int],
     lock: Any,
     tell: Callable[[Event], None],
     worker: int = 0,
 ) -> None:
-    """Take cells until none is left, the time is over, or the parent is gone."""
-    bench = Bench(run.plan, run.device, run.jobs + run.beside, run.progress)
+    """Take cells until there is none for this process, the time is over, or the parent is gone."""
     parent = parent_process()  # None outside a worker
+    bench: Bench | None = None
     last: int | None = None
-    while run.deadline is None or time.time() < run.deadline:
+    while (left_s := run.left_s) > 0:
         with lock:
-            index = next_cell(cells, taken, last)
+            index = next_task(tasks, taken, worker, last, left_s)
             if index is None or (parent is not None and not parent.is_alive()):
                 return
-            taken[index] = 1
-        last = index
-        tell(Event(cells[index], "start", worker))
-        outcome = run_cell(bench, cells[index])
-        _store(run, outcome)
-        tell(Event(cells[index], "end", worker, outcome.row, outcome.warned))
+            taken[index] = worker + 1
+        task, last = tasks[index], index
+        sheet = run.sheets[task.sheet]
+        bench = _bench(run, sheet, bench)
+        tell(Event(task, "start", worker))
+        outcome = run_cell(bench, task.cell)
+        _store(sheet, outcome)
+        tell(Event(task, "end", worker, outcome.row, outcome.warned))
 
 
-def _store(run: Run, outcome: Outcome) -> None:
+def _bench(run: Run, sheet: Sheet, before: Bench | None) -> Bench:
+    """Return what the cells of a plan share; of another plan only the encodings are of use."""
+    if before is not None and before.plan is sheet.plan:
+        return before
+    cache = None if before is None else before.cache
+    return Bench(sheet.plan, run.device, run.jobs + run.beside, run.progress, cache)
+
+
+def _store(sheet: Sheet, outcome: Outcome) -> None:
     """Append a row; the same reason for the same cell twice in a row is stored once."""
     row = outcome.row
     if outcome.failure:
-        with run.log.open("a", encoding="utf-8") as file:
+        with sheet.log.open("a", encoding="utf-8") as file:
             file.write(f"{coordinates(row)}\n{outcome.failure}\n")
-    if "skip" in row and run.out.exists():
-        before = [r for r in read_rows(run.out) if coordinates(r) == coordinates(row)]
+    if "skip" in row and sheet.out.exists():
+        before = [r for r in read_rows(sheet.out) if coordinates(r) == coordinates(row)]
         if before and before[-1].get("skip") == row["skip"]:
             return
-    append_row(run.out, row)
+    append_row(sheet.out, row)
 
 
-def _run_workers(run: Run, cells: Sequence[BenchCell], tell: Callable[[Event], None]) -> None:
+def _run_workers(run: Run, tasks: Sequence[Task], tell: Callable[[Event], None]) -> None:
     """Share the cells among processes and tell what they report."""
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")  # CUDA does not live through a fork
-    jobs = min(run.jobs, len(cells))
-    taken = context.Array("b", len(cells), lock=False)
+    taken = context.Array("i", len(tasks), lock=False)
     lock, events = context.Lock(), context.SimpleQueue()
-    share = replace(run, progress=None, jobs=jobs)
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, (os.cpu_count() or 1) // run.jobs)
     workers = [
         context.Process(
-            target=_worker, args=(share, cells, taken, lock, events, number, threads), daemon=True
+            target=_worker, args=(run, tasks, taken, lock, events, number, threads), daemon=True
         )
-        for number in range(jobs)
+        for number in range(run.jobs)
     ]
     try:
         for worker in workers:
@@ -261,8 +259,8 @@ def _run_workers(run: Run, cells: Sequence[BenchCell], tell: Callable[[Event], N
     codes = [worker.exitcode for worker in workers if worker.exitcode]
     if codes:
         raise RonidError(
-            f"{len(codes)} of {jobs} processes ended early (exit {codes[0]}), perhaps for want of "
-            "memory; run the same command to go on, with fewer --jobs"
+            f"{len(codes)} of {run.jobs} processes ended early (exit {codes[0]}), perhaps for want "
+            "of memory; run the same command to go on, with fewer --jobs"
         )
 
 
@@ -279,7 +277,7 @@ def _heard(workers: Sequence[Any], events: Any) -> Iterator[Event]:
 
 def _worker(  # noqa: PLR0913, PLR0917 - what one process has to be told
     run: Run,
-    cells: Sequence[BenchCell],
+    tasks: Sequence[Task],
     taken: Any,
     lock: Any,
     events: Any,
@@ -291,4 +289,4 @@ def _worker(  # noqa: PLR0913, PLR0917 - what one process has to be told
     import torch
 
     torch.set_num_threads(threads)
-    _work(run, cells, taken, lock, events.put, number)
+    _work(run, tasks, taken, lock, events.put, number)

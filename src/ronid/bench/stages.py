@@ -178,6 +178,14 @@ class CellStages:
         self._encoded = self._watch.seconds.get("encode", 0.0)
 
 
+def first_stage(plan: Plan, cell: BenchCell) -> str:
+    """Return what is the same for cells that may share stages, and "" where none is ever shared.
+
+    A later stage reads all that those before it read, so the first one tells.
+    """
+    return next(iter(_stage_keys(plan, cell).values()), "")
+
+
 def _stage_keys(plan: Plan, cell: BenchCell) -> dict[str, str]:
     """Return, for each stage that may be shared, all that its outcome depends on but the data."""
     config = to_dict(plan.config(cell))
