@@ -50,10 +50,12 @@ def test_without_the_option_nothing_is_sent_and_json_lists_the_intents(ronid, ru
     assert answer["intents"][1]["nearest"][0]["name"] == "track_order"
 
 
-def test_an_endpoint_that_fails_is_told_in_one_line(ronid, run) -> None:
+def test_an_endpoint_that_fails_is_told_in_one_line_and_by_the_exit_code(ronid, run) -> None:
     options = ("--namer", "http://127.0.0.1:9/v1", "--namer-model", "small", "--quiet")
     done = ronid("name", run.path, *options)
-    assert done.returncode == 0
+    assert done.returncode == 1
+    assert "gift_card" in done.stdout  # the names without a model are written and shown
+    assert all(name in done.stdout for name in [i.name for i in run.intents() if not i.known])
     assert "3 not: no connection (3); named without a model: 3" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -64,10 +66,27 @@ def test_an_endpoint_that_is_down_takes_no_name_away(ronid, run) -> None:
     before = run.intents()
     options = ("--namer", "http://127.0.0.1:9/v1", "--namer-model", "other", "--quiet")
     done = ronid("name", run.path, *options)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert run.intents() == before
     assert [intent.named_by for intent in before[1:]] == ["model:small"] * 3
     assert "3 not: no connection (3); kept the name a model gave before: 3\n" in done.stderr
+
+
+def test_one_intent_without_an_answer_is_told_by_the_exit_code(ronid, run) -> None:
+    with serve(lambda n, _: names(f"named_{n}") if n == 1 else (404, b"")) as chat:
+        options = ("--namer", chat.url, "--namer-model", "small", "--json", "--quiet")
+        done = ronid("name", run.path, *options)
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["unanswered"] == 2
+    assert [intent["named_by"] == "model:small" for intent in answer["intents"]].count(True) == 1
+    assert done.stderr.startswith("named 1 of 3 new intents by the model; 2 not: HTTP 404 (1)")
+
+
+def test_where_there_is_nothing_to_name_all_is_well(ronid, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "known", known=4)
+    options = ("--namer", "http://127.0.0.1:9/v1", "--namer-model", "small")
+    assert ronid("name", run.path, *options).returncode == 0
 
 
 def test_what_is_sent_is_shown_and_kept_without_the_key(ronid, run) -> None:

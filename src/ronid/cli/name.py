@@ -49,7 +49,8 @@ def name(
     """Name the new intents of a finished run, and write its report and card anew.
 
     Without --namer the names come from the utterances alone, and nothing leaves this machine. With
-    it the first request is shown, and sent.jsonl in the run keeps all of them, without the key.
+    it the first request is shown, and sent.jsonl in the run keeps all of them, without the key;
+    where any intent gets no answer, the exit code is 1 and its name comes from the utterances.
     """
     from ronid.export.rename import rename_run
     from ronid.run import open_finished
@@ -63,6 +64,8 @@ def name(
         progress = None if quiet or asked is None else Bars()
         done = rename_run(run, asked, progress, said=(lambda _: None) if quiet else note)
         _show(run, done, as_json)
+    if done.unanswered:  # all is written, but it is not what was asked for
+        raise typer.Exit(1)
 
 
 def _left(run: "RunFolder") -> Callable[[], str]:
@@ -87,7 +90,8 @@ def _show(run: Path, done: "Renamed", as_json: bool) -> None:
     if as_json:
         changes = [{"old": old, "new": new} for old, new in done.changes]
         intents = [asdict(intent) for intent in done.after]
-        print_json({"run": str(run), "changes": changes, "note": done.message, "intents": intents})
+        told = {"note": done.message, "unanswered": done.unanswered}
+        print_json({"run": str(run), "changes": changes, **told, "intents": intents})
     else:
         _table(done)
 

@@ -36,11 +36,13 @@ class Renamed:
         before: The intents as they were.
         after: The intents as they are.
         message: One line on the answers of the namer, empty without one.
+        unanswered: Intents that the namer was to name and did not.
     """
 
     before: tuple[Intent, ...]
     after: tuple[Intent, ...]
     message: str = ""
+    unanswered: int = 0
 
     @property
     def changes(self) -> list[tuple[str, str]]:
@@ -74,16 +76,16 @@ def rename_run(
     """
     open_finished(path)  # a folder that is no run is refused before a lock is put into it
     with locked(path):
-        run, message = open_finished(path), ""
+        run, message, unanswered = open_finished(path), "", 0
         before, after = run.intents(), named_anew(run, keep_models=namer is not None)
         if namer is not None:
             kept = path / SENT
             _tell_first(after, namer, kept, said)
             named = name_by_model(after, namer, progress, partial(keep_sent, kept))
-            after, message = named.intents, named.summary()
+            after, message, unanswered = named.intents, named.summary(), named.unanswered
         with replaced_together(run.path) as staged:
             _write(run, staged, after)
-    return Renamed(before, after, message)
+    return Renamed(before, after, message, unanswered)
 
 
 def _tell_first(

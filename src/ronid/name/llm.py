@@ -104,9 +104,14 @@ class ModelNames:
     failures: Mapping[str, int]
     earlier: int = 0
 
+    @property
+    def unanswered(self) -> int:
+        """How many were to be named and got no usable answer."""
+        return sum(self.failures.values())
+
     def summary(self) -> str:
         """Say in one line how many were named, why others were not, and what they are called."""
-        failed = sum(self.failures.values())
+        failed = self.unanswered
         line = f"named {self.asked - failed} of {self.asked} new intents by the model"
         if not failed:
             return line
