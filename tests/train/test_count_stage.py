@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from ronid.config import EncoderConfig
-from ronid.encode.encoder import build_encoder
+from ronid.encode.encoder import Encoder, build_encoder
+from ronid.encode.rows import Rows
 from ronid.pipeline import discover
 from ronid.train.checkpoint import Checkpoint
-from ronid.train.count import count_intents, count_on_frozen
+from ronid.train.count import count_intents, count_on_frozen, rather_too_many
 from ronid.train.state import Training
 from ronid.types import Corpus, DataReport
 from toys import Recipe, TinyEncoder, Toy
@@ -105,3 +106,23 @@ def test_the_same_seed_finds_the_same_number(recipe: Recipe, utterances: Toy) ->
     config = recipe("fast")
     labels = [discover(corpus_of(utterances), None, config, seed=3).discovery.labels for _ in "ab"]
     assert (labels[0] == labels[1]).all()
+
+
+def test_golden_most_intents_of_a_rough_idea() -> None:
+    assert [rather_too_many(k) for k in (1, 9, 15, 59, 128)] == [2, 12, 20, 79, 171]
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_words_are_weighed_at_the_most_intents_there_may_be(
+    recipe: Recipe, utterances: Toy, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    seen: list[int] = []
+
+    def note(encoder: Encoder, rows: Rows, targets: torch.Tensor, n_intents: int) -> torch.Tensor:
+        seen.append(n_intents)
+        return encoder.embed_all(rows)
+
+    monkeypatch.setattr("ronid.train.contrast.likeness", note)
+    found = discover(corpus_of(utterances), 8 if given else None, recipe("fast"))
+    rough = [row["k"] for row in found.discovery.history if row["stage"] == "rough_count"]
+    assert seen == ([8] if given else [rather_too_many(rough[0])])

@@ -31,7 +31,7 @@ from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
 from ronid.metrics import normalised_entropy
 from ronid.train.batches import one_pass_with_labelled, steps_per_epoch
 from ronid.train.contrast import contrast
-from ronid.train.count import count_intents
+from ronid.train.count import count_intents, rather_too_many
 from ronid.train.diagnose import label_accuracy
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
@@ -59,7 +59,8 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     pretrain_layers(training, split, config.pretrain, config.encoder.trainable_layers)
     rows = encoder.prepare(inputs_of(split), training.progress)
     rough = count_intents(training, split, rows, "rough_count")  # how many neighbours are alike
-    contrast(training, rough, rows, lengthened(config.contrast, split))
+    judged_at = 0 if split.count_rule == "given" else rather_too_many(rough.n_intents)
+    contrast(training, rough, rows, lengthened(config.contrast, split), judged_at=judged_at)
     split = count_intents(training, split, rows)
     config = tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)

@@ -29,6 +29,7 @@ def contrast(  # noqa: PLR0913 - none follows from another
     length: int = 0,
     head: nn.Module | None = None,
     paired: bool = False,
+    judged_at: int = 0,
 ) -> None:
     """Bring neighbours and rows of the same given intent together.
 
@@ -40,6 +41,7 @@ def contrast(  # noqa: PLR0913 - none follows from another
         length: Neighbours of every row, as far as there are so many; 0 for `list_length`.
         head: Space in which the contrast is made, trained along; None for the features' own.
         paired: Whether a drawn neighbour has the positives of its anchor, not its own.
+        judged_at: Number of intents at which words are weighed; 0 for the split's.
     """
     if "contrast" in training.finished or config.epochs == 0 or len(rows) < 3:
         return
@@ -53,7 +55,7 @@ def contrast(  # noqa: PLR0913 - none follows from another
         if epoch % config.refresh_epochs == 0 or "neighbours" not in state.tensors:
             told = config.discount and epoch == 0  # later features have learned from the labels
             if told:
-                points = likeness(encoder, rows, targets, split.n_intents)
+                points = likeness(encoder, rows, targets, judged_at or split.n_intents)
             else:
                 points = encoder.embed_all(rows)
             listed = nearest_neighbours(points, length or list_length(split, config))

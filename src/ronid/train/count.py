@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ronid.assign.count import (
+    DOUBT_UNLABELLED,
     DRAWS,
     IntentCount,
     count_beside_known,
@@ -45,6 +46,15 @@ def count_intents(training: Training, split: Split, rows: Rows, stage: str = FIN
         training.finish(stage)
     row = next(row for row in training.history if row["stage"] == stage)
     return replace(split, n_intents=int(row["k"]), count_rule="given")
+
+
+def rather_too_many(n_intents: int) -> int:
+    """Return the most intents there may be where `n_intents` is a rough idea, found without labels.
+
+    It misses intents more often than it makes them up, and whoever looks for fewer parts than there
+    are sees how well whole groups of intents lie apart.
+    """
+    return n_intents + -(-n_intents // DOUBT_UNLABELLED)
 
 
 def count_on_frozen(training: Training, split: Split) -> Split:
