@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ronid.config import MethodConfig, to_dict
 from ronid.errors import DataError, UsageError
@@ -36,6 +37,9 @@ from ronid.versions import current_folder
 
 COLLECTED = "collected.parquet"
 """Where an updated run keeps the utterances that fit none of its intents so far."""
+
+OUT_OF_SCOPE = "out_of_scope"
+"""Column of a run that was trained on: whether people had put the utterance out of scope."""
 
 MOST_KEPT_BYTES = 512 << 20
 """Output of a frozen encoder that a run keeps at most; beyond, it is made anew when needed."""
@@ -226,6 +230,18 @@ class RunFolder:
     def assignments(self) -> pa.Table:
         """Return one row per utterance."""
         return pq.read_table(self.path / "assignments.parquet")
+
+    def labelled(self) -> NDArray[np.bool_]:
+        """Return (n,) which utterances have a label that counts.
+
+        What people put out of scope before the run was trained on keeps the label that the file
+        gave it, so that it is there if they take that back, but the label says nothing meanwhile.
+        """
+        table = self.assignments()
+        given: NDArray[np.bool_] = table["given"].is_valid().to_numpy()
+        if OUT_OF_SCOPE in table.column_names:
+            given &= ~table[OUT_OF_SCOPE].fill_null(False).to_numpy()
+        return given
 
     def intents(self) -> tuple[Intent, ...]:
         """Return the intents found."""

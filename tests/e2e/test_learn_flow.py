@@ -222,6 +222,37 @@ def test_a_run_that_learnt_other_names_is_judged_and_fitted_again(
     assert set(found.targets[list(moved)]) == {looked_at(run).base.present.index("i3")}
 
 
+def test_a_label_that_was_put_out_of_scope_counts_as_none(run: Path, tmp_path: Path) -> None:
+    base = looked_at(run).base
+    labelled = np.flatnonzero(base.given & (base.labels == 0))
+    out = [int(row) for row in labelled[:2]]
+    decide(run, OutOfScope(tuple(out)))
+    learn(run)
+    counting = base.given.copy()
+    counting[out] = False
+    finished = open_finished(run)
+    found = read_evidence(finished, load_model(run, "cpu"))
+    assert np.array_equal(~found.free, counting)
+    assert np.array_equal(finished.labelled(), counting)
+    assert finished.assignments()["given"].null_count == int((~base.given).sum())  # none is lost
+
+    asked = tmp_path / "asked.csv"
+    lines = [f"{base.texts[row]},refund" for row in [*out, int(labelled[2])]]
+    asked.write_text("\n".join(["text,intent", *lines]))
+    said = ronid("evaluate", run, asked).stderr
+    assert "1 of these utterances were labelled in the fit" in said
+
+    new = tiny.write_csv(tmp_path / "new.csv", tiny.rows()[:20])
+    ok("update", run, new, "--device", "cpu", "--quiet")
+    updated = open_finished(run).labelled()
+    assert np.array_equal(updated[: len(base)], counting)
+    assert len(updated) == len(open_finished(run).assignments())
+    for row in out:  # whoever takes it back has the label back
+        decide(run, Move((row,), "i0"))
+    learn(run)
+    assert np.array_equal(open_finished(run).labelled()[: len(base)], base.given)
+
+
 def test_nothing_decided_and_no_run_are_one_line(run: Path, tmp_path: Path) -> None:
     for folder, said in ((run, "nothing was decided"), (tmp_path / "no", "is not a run")):
         done = ronid("learn", folder)

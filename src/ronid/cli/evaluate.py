@@ -101,9 +101,8 @@ def _tell(corpus: "Corpus", texts: Sequence[str], run: "RunFolder") -> None:
     tell_dropped(corpus)
     if len(texts) < len(corpus):
         note(f"{len(corpus) - len(texts):,} utterances have no true intent and were left out")
-    table = run.assignments()
-    pairs = zip(table["text"].to_pylist(), table["given"].to_pylist(), strict=True)
-    labelled = {text for text, given in pairs if given is not None}
+    pairs = zip(run.assignments()["text"].to_pylist(), run.labelled(), strict=True)
+    labelled = {text for text, given in pairs if given}
     seen = sum(text in labelled for text in texts)
     if seen:
         note(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ronid.data.corpus import shortened
 from ronid.errors import DataError
-from ronid.run import COLLECTED, RunFolder, open_finished
+from ronid.run import COLLECTED, OUT_OF_SCOPE, RunFolder, open_finished
 from ronid.versions import current_number
 
 Status = Literal["open", "accepted", "rejected"]
@@ -23,6 +23,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ROLES = ("text", "intent", "id", "by", "who", "when", "confidence")
 _OWN = frozenset(
     {"id", "text", "given", "intent", "index", "confidence", "x", "y", "truth", "start"}
+    | {OUT_OF_SCOPE}
 )
 """Columns that ronid itself makes of a run; what else is there came with the user's file."""
 
@@ -144,7 +145,7 @@ def catalogue_of_run(path: Path) -> Catalogue:
     run = open_finished(path)
     table = run.assignments().to_pydict()
     check_spoken(path, table["text"])
-    given = [name is not None for name in table["given"]]
+    given = run.labelled().tolist()
     confidence = zip(table["confidence"], given, strict=True)
     rows: dict[str, list[Any]] = {
         "text": table["text"],

@@ -25,7 +25,6 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
     """
     table, facts = run.assignments(), run.facts()
     config, scores = from_toml(run.path / "config.toml"), run.scores()
-    given = table["given"].to_pylist()
     data = ReportData(
         title=f"Intents found in {facts['source']}",
         texts=table["text"].to_pylist(),
@@ -33,7 +32,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         intents=run.intents(),
         coordinates=np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1),
         confidence=table["confidence"].to_numpy(),
-        given=np.array([UNLABELLED if name is None else 0 for name in given], np.int64),
+        given=np.where(run.labelled(), 0, UNLABELLED).astype(np.int64),
         history=run.history(),
         summary=_summary(run, config, facts),
         scores=Scores(**scores) if scores else None,

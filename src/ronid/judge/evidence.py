@@ -92,13 +92,12 @@ def read_evidence(run: RunFolder, model: IntentModel, progress: Progress | None 
     table = run.assignments()
     texts = table["text"].to_pylist()
     labels = table["index"].to_numpy().astype(np.int64)
-    # A label stands over what was found; people may have renamed its intent since, or merged it.
-    given = table["given"].is_valid().to_numpy()
     return Evidence(
         texts=texts,
         embeddings=model.transform(texts, progress),
         labels=labels,
-        targets=np.where(given, labels, UNLABELLED),
+        # A label stands over what was found; its intent may have been renamed or merged since.
+        targets=np.where(run.labelled(), labels, UNLABELLED),
         prototypes=model.prototypes,
         names=tuple(intent.name for intent in model.intents),
         known=tuple(intent.known for intent in model.intents),

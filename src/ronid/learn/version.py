@@ -21,9 +21,9 @@ from ronid.name.intents import BY_MODEL
 from ronid.review.base import Base, base_id
 from ronid.review.desk import LEARNED
 from ronid.review.events import Event
-from ronid.review.state import ReviewIntent, State
+from ronid.review.state import OUT, ReviewIntent, State
 from ronid.review.wire import event_to_json
-from ronid.run import COLLECTED, RunFolder, stamped
+from ronid.run import COLLECTED, OUT_OF_SCOPE, RunFolder, stamped
 from ronid.types import Corpus, DataReport, Intent
 from ronid.vectors import write_vectors
 
@@ -90,6 +90,7 @@ def write_version(
         "index": pa.array(found.labels, table.schema.field("index").type),
         "confidence": pa.array(found.confidence, table.schema.field("confidence").type),
         "start": pa.array(base.labels, pa.int32()),
+        OUT_OF_SCOPE: pa.array(state.places == OUT, pa.bool_()),
     }
     for name, values in columns.items():
         if name in table.column_names:
