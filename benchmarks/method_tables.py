@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from statistics import mean
 
 from table_rows import DATASETS, Row, harness_rows, line, spread
 
@@ -16,6 +17,14 @@ from ronid.methods import METHODS
 OURS = "ronid"
 SHORT = ("codes", "words", "deep-aligned", "dsscc", "dpn", "clnn", "latent-em", "usnid", "dwgf")
 """Methods whose shortfall was looked at, in the order of the paper's table."""
+
+FAMILIES = {
+    "no labels": ("kmeans", "agglomerative", "sae_kmeans", "dec", "dcn", "dac", "deepcluster"),
+    "labels by classes or pairs": ("kcl", "cdac_plus", "deep_aligned", "dpn"),
+    "labels and contrast": ("gcd", "dsscc", "clnn", "latent_em", "usnid", "dwgf"),
+    "RoNID": (OURS,),
+}
+"""Methods by what teaches the encoder, from the weakest family to the strongest."""
 
 COLUMNS = (*RULES, "published", "behind")
 
@@ -63,6 +72,30 @@ def short_table() -> str:
             cells += [found, _published(name, dataset)]
         lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
     return "\n".join(lines)
+
+
+def families_table() -> str:
+    """Mean accuracy of a family's methods by their own rules, and its weakest and strongest."""
+    lines = [
+        line("family", "methods", *DATASETS.values()),
+        line("---", "---", *["---:"] * len(DATASETS)),
+    ]
+    for family, names in FAMILIES.items():
+        titles = ", ".join(METHODS[name].title for name in names)
+        lines.append(line(family, titles, *(_of_family(names, dataset) for dataset in DATASETS)))
+    return "\n".join(lines)
+
+
+def _of_family(names: Sequence[str], dataset: str) -> str:
+    means = [accuracy(name, dataset) for name in names]
+    reach = f" ({min(means):.1f} to {max(means):.1f})" if len(means) > 1 else ""
+    return f"{mean(means):.1f}{reach}"
+
+
+def accuracy(name: str, dataset: str) -> float:
+    """Mean accuracy of a method over seeds, by the rule of its own paper."""
+    own = [r for r in compared_rows() if (r["method"], r["dataset"]) == (name, dataset)]
+    return mean(row["scores"][METHODS[name].inference]["acc"] for row in own)
 
 
 def words_table() -> str:
@@ -128,11 +161,21 @@ def compared_rows() -> list[Row]:
 
 
 def minutes() -> str:
-    """Say what the rows cost: seconds of each, divided by the processes that shared the GPU."""
-    rows = [row for row in compared_rows() if "cpu" not in row["device"]]
-    spent = sum((row["wall_s"] - row["shared_s"]) / row["jobs"] for row in rows)
+    """Say what the rows cost."""
+    rows = gpu_rows()
     devices = ", ".join(sorted({row["device"] for row in rows}))
-    return f"{len(rows)} rows of these tables took {spent / 60:.0f} minutes of one {devices}."
+    spent = spent_minutes(rows)
+    return f"{len(rows)} rows of these tables took {spent:.0f} minutes of one {devices}."
+
+
+def gpu_rows() -> list[Row]:
+    """Return those of the compared rows that were made on a GPU."""
+    return [row for row in compared_rows() if "cpu" not in row["device"]]
+
+
+def spent_minutes(rows: Sequence[Row]) -> float:
+    """Return what rows cost: seconds of each, divided by the processes that shared the GPU."""
+    return sum((row["wall_s"] - row["shared_s"]) / row["jobs"] for row in rows) / 60
 
 
 def _cells(rows: Sequence[Row], own: Sequence[Row], dataset: str, name: str) -> list[str]:
@@ -181,6 +224,7 @@ def _behind(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
 TABLES = {
     "methods": methods_table,
     "methods-short": short_table,
+    "methods-families": families_table,
     "methods-larger": larger_table,
     "methods-words": words_table,
     "methods-all": all_measures_table,

@@ -1,0 +1,44 @@
+"""The stored rows of all methods say what docs/comparison.md claims of them."""
+
+from itertools import pairwise
+from statistics import mean
+
+import pytest
+
+from benchmark_module import load_benchmark
+from ronid.methods import METHODS
+
+tables = load_benchmark("method_tables")
+DATASETS = ("clinc", "banking", "stackoverflow")
+
+
+def test_every_method_has_three_seeds_on_every_benchmark() -> None:
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for row in tables.compared_rows():
+        seeds.setdefault((row["method"], row["dataset"]), set()).add(row["seed"])
+    assert set(seeds) == {(name, dataset) for name in METHODS for dataset in DATASETS}
+    assert all({0, 1, 2} <= found for found in seeds.values())
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_ours_is_first_by_either_rule_of_inference(dataset: str) -> None:
+    best: dict[str, float] = {}
+    for name in METHODS:
+        own = [row["scores"] for row in tables.compared_rows() if row["dataset"] == dataset
+               and row["method"] == name]  # fmt: skip
+        best[name] = max(mean(row[rule]["acc"] for row in own) for rule in ("argmax", "refit"))
+    assert max(best, key=best.__getitem__) == "ronid"
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_families_keep_their_order(dataset: str) -> None:
+    means = [
+        mean(tables.accuracy(name, dataset) for name in names) for names in tables.FAMILIES.values()
+    ]
+    assert all(weaker < stronger for weaker, stronger in pairwise(means))
+    listed = [name for names in tables.FAMILIES.values() for name in names]
+    assert sorted(listed) == sorted(METHODS)
+
+
+def test_the_whole_table_costs_at_most_ninety_minutes_of_a_gpu() -> None:
+    assert tables.spent_minutes(tables.gpu_rows()) <= 90
