@@ -41,6 +41,9 @@ COLLECTED = "collected.parquet"
 OUT_OF_SCOPE = "out_of_scope"
 """Column of a run that was trained on: whether people had put the utterance out of scope."""
 
+NUMBERED = "numbered"
+"""Column that says whether ronid made the id up, as the number of the row: a file's are others."""
+
 MOST_KEPT_BYTES = 512 << 20
 """Output of a frozen encoder that a run keeps at most; beyond, it is made anew when needed."""
 
@@ -181,6 +184,7 @@ class RunFolder:
             "confidence": discovery.confidence,
             "x": coordinates[:, 0],
             "y": coordinates[:, 1],
+            NUMBERED: pa.array([corpus.ids is None] * len(corpus), pa.bool_()),
         }
         if corpus.truth is not None:
             columns["truth"] = corpus.truth
@@ -265,6 +269,19 @@ class RunFolder:
         if scores is None:
             return None
         return {name: math.nan if value is None else value for name, value in scores.items()}
+
+
+def numbered(table: pa.Table) -> list[bool]:
+    """Return which ids ronid made up; they say nothing about any file.
+
+    Args:
+        table: Utterances with a column `id`.
+    """
+    if NUMBERED in table.column_names:
+        flags: list[bool] = table[NUMBERED].to_pylist()
+        return flags
+    # A run of an older version does not say: whole numbers may be ours.
+    return [id.isdecimal() for id in table["id"].to_pylist()]
 
 
 def frozen_cache(path: Path, rows: int) -> Path:
@@ -369,11 +386,19 @@ def _truth_scores(corpus: Corpus, discovery: Discovery) -> Scores | None:
     return score(truth[free], discovery.labels[free], len(discovery.known))
 
 
-def write_corpus(path: Path, corpus: Corpus) -> None:
-    """Write a corpus as Parquet; embeddings travel as a fixed-size list column."""
+def write_corpus(path: Path, corpus: Corpus, made_up: list[bool] | None = None) -> None:
+    """Write a corpus as Parquet; embeddings travel as a fixed-size list column.
+
+    Args:
+        path: The file.
+        corpus: What to write.
+        made_up: Which of its ids ronid made up, where it has such ids, see `numbered`.
+    """
     columns: dict[str, Any] = {"text": corpus.texts, "label": pa.array(corpus.labels, pa.string())}
     if corpus.ids is not None:
         columns["id"] = corpus.ids
+    if made_up is not None:
+        columns[NUMBERED] = made_up
     if corpus.truth is not None:
         columns["truth"] = pa.array(corpus.truth, pa.string())
     if corpus.embeddings is not None:

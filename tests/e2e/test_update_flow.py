@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tiny
@@ -361,6 +362,44 @@ def test_a_file_that_comes_twice_is_told_where_some_of_it_was_collected(
     new.write_text("\n".join(["id,text", "n0,something else", "n9,and more"]))
     one_id = ronid("update", run, new, "--id", "id", *options)
     assert "1 of 2 ids are in the run already" in one_id.stderr
+
+
+def test_ids_of_a_file_are_not_compared_with_numbers_that_ronid_gave(
+    run: Path, tmp_path: Path
+) -> None:
+    new, options = tmp_path / "new.csv", ("--device", "cpu", "--threshold", "1")
+    assert update(run, late_rows()[:3], "--threshold", "1")["collected"] == 3  # numbered as well
+    rows = len(pq.read_table(run / "assignments.parquet"))
+    texts = [row.text for row in late_rows()[3:8]]
+    ids = ["1", "2", "3", str(rows + 1), str(rows + 3)]
+    lines = [f"{id},{text}" for id, text in zip(ids, texts, strict=True)]
+    new.write_text("\n".join(["id,text", *lines]))
+    once = ronid("update", run, new, "--id", "id", *options)
+    assert (once.returncode, "already" in once.stderr) == (0, False), once.stderr
+    twice = ronid("update", run, new, "--id", "id", *options)
+    assert "5 of 5 ids are in the run already" in twice.stderr
+    fits = ronid("update", run, new, "--id", "id", "--device", "cpu", "--threshold", "0")
+    assert "5 of 5 ids are in the run already" in fits.stderr
+    kept = pq.read_table(folder_of(run) / "assignments.parquet")
+    assert not (folder_of(run) / "collected.parquet").exists()
+    assert kept["numbered"].to_pylist() == [True] * (rows + 3) + [False] * 15
+    again = ronid("update", run, new, "--id", "id", *options)
+    assert "5 of 5 ids are in the run already" in again.stderr
+
+
+def test_whole_numbers_of_a_run_that_does_not_say_whose_they_are_are_not_compared(
+    run: Path, tmp_path: Path
+) -> None:
+    path, new = run / "assignments.parquet", tmp_path / "new.csv"
+    table = pq.read_table(path).drop_columns(["numbered"])
+    ids = ["a7", *table["id"].to_pylist()[1:]]
+    pq.write_table(table.set_column(table.column_names.index("id"), "id", pa.array(ids)), path)
+    new.write_text("id,text\n2,something else\n3,and more\n")
+    once = ronid("update", run, new, "--id", "id", "--device", "cpu", "--threshold", "0")
+    assert (once.returncode, "already" in once.stderr) == (0, False), once.stderr
+    new.write_text("id,text\n2,something new\n4,and other\na7,words\n")
+    twice = ronid("update", run, new, "--id", "id", "--device", "cpu", "--threshold", "0")
+    assert "2 of 3 ids are in the run already" in twice.stderr
 
 
 def test_a_label_that_differs_by_case_only_is_told(run: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ronid.data.corpus import shortened
 from ronid.errors import DataError
-from ronid.run import COLLECTED, OUT_OF_SCOPE, RunFolder, open_finished
+from ronid.run import COLLECTED, NUMBERED, OUT_OF_SCOPE, RunFolder, open_finished
 from ronid.versions import current_number
 
 Status = Literal["open", "accepted", "rejected"]
@@ -23,7 +23,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ROLES = ("text", "intent", "id", "by", "who", "when", "confidence")
 _OWN = frozenset(
     {"id", "text", "given", "intent", "index", "confidence", "x", "y", "truth", "start"}
-    | {OUT_OF_SCOPE}
+    | {OUT_OF_SCOPE, NUMBERED}
 )
 """Columns that ronid itself makes of a run; what else is there came with the user's file."""
 

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import torch
 
 from ronid.errors import RonidWarning, UsageError
@@ -24,7 +26,14 @@ from ronid.files import read_json
 from ronid.model import IntentModel, load_model
 from ronid.progress import Progress, Silent
 from ronid.reject import closeness
-from ronid.run import COLLECTED, RunFolder, forget_caches, open_finished, read_corpus
+from ronid.run import (
+    COLLECTED,
+    RunFolder,
+    forget_caches,
+    numbered,
+    open_finished,
+    read_corpus,
+)
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
 from ronid.update.adapt import adapt, can_adapt
 from ronid.update.drift import Drift, Members, find_drift
@@ -134,7 +143,12 @@ def _check(run: RunFolder, path: Path, threshold: float | None, least: int | Non
 def warn_of_doubles(corpus: Corpus, run: RunFolder, waiting: Arrivals) -> None:
     """Say it where any id, or every text, is there already: a file may come twice."""
     table = run.assignments()
-    ids = {*table["id"].to_pylist(), *waiting.ids}
+    # A number that ronid gave is of no file: the same one in a file is another utterance.
+    pairs = chain(
+        zip(table["id"].to_pylist(), numbered(table), strict=True),
+        zip(waiting.ids, waiting.numbered, strict=True),
+    )
+    ids = {id for id, made_up in pairs if id and not made_up}
     texts = {*table["text"].to_pylist(), *waiting.texts}
     some = _tell_doubles("id", corpus.ids or [], ids, least=1)
     if not some:
@@ -158,10 +172,11 @@ def _tell_doubles(what: str, own: list[str], there: set[str], *, least: int) -> 
 def _collected(run: RunFolder) -> Arrivals:
     """Return what earlier updates collected."""
     if not (run.path / COLLECTED).exists():
-        return Arrivals([], [], [])
+        return Arrivals([], [], [], [])
+    made_up = numbered(pq.read_table(run.path / COLLECTED))
     kept = read_corpus(run.path / COLLECTED, DataReport(0, 0))
     assert kept.ids is not None
-    return Arrivals(kept.texts, kept.labels, kept.ids, kept.embeddings)
+    return Arrivals(kept.texts, kept.labels, kept.ids, made_up, kept.embeddings)
 
 
 def _after_collected(run: RunFolder, waiting: Arrivals, corpus: Corpus) -> Arrivals:
@@ -172,6 +187,7 @@ def _after_collected(run: RunFolder, waiting: Arrivals, corpus: Corpus) -> Arriv
         waiting.texts + corpus.texts,
         waiting.given + corpus.labels,
         waiting.ids + ids,
+        waiting.numbered + [corpus.ids is None] * len(corpus),
         waiting.frozen,
     )
 

@@ -19,7 +19,7 @@ from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
 from ronid.reject import Scope, scope_of
-from ronid.run import COLLECTED, RunFolder, stamped, write_corpus
+from ronid.run import COLLECTED, NUMBERED, RunFolder, numbered, stamped, write_corpus
 from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
 from ronid.update.grow import Grown
@@ -35,6 +35,7 @@ class Arrivals:
         texts: n utterances.
         given: n intent names, None where the user gave none.
         ids: n identifiers.
+        numbered: n times whether ronid made the identifier up.
         frozen: (n, w) what the frozen part of an encoder says of the first ones, where that was
             kept, or of all.
     """
@@ -42,6 +43,7 @@ class Arrivals:
     texts: list[str]
     given: list[str | None]
     ids: list[str]
+    numbered: list[bool]
     frozen: FloatArray | None = None
 
 
@@ -101,6 +103,8 @@ class Version:
     def _assignments(self, model: IntentModel, vectors: FloatArray, labels: IntArray) -> pa.Table:
         """Return the rows of the run before, and behind them those that came."""
         before = self.run.assignments()
+        if NUMBERED not in before.column_names:  # a run of an older version
+            before = before.append_column(NUMBERED, pa.array(numbered(before), pa.bool_()))
         answer = predict(
             torch.from_numpy(vectors),
             torch.from_numpy(self.grown.prototypes),
@@ -118,6 +122,7 @@ class Version:
             "x": x,
             "y": y,
             "truth": [None] * len(labels),
+            NUMBERED: [self.came.numbered[i] for i in self.rows],
         }
         none = [None] * len(labels)  # what is of the rows before only
         arrays = [pa.array(columns.get(f.name, none), f.type) for f in before.schema]
@@ -167,7 +172,7 @@ class Version:
                 ids=[came.ids[i] for i in waiting],
                 embeddings=None if came.frozen is None else came.frozen[waiting],
             )
-            write_corpus(self.folder / COLLECTED, collected)
+            write_corpus(self.folder / COLLECTED, collected, [came.numbered[i] for i in waiting])
         history = self.run.path / "history.jsonl"
         if history.exists():
             copyfile(history, self.folder / history.name)
