@@ -1,5 +1,6 @@
 """The whole flow in memory, and what a work folder adds to it."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,15 @@ def test_corpus_becomes_model_and_discovery(recipe: Recipe, corpus: Corpus) -> N
     answer = found.model.predict(corpus.texts)
     free = [i for i, name in enumerate(corpus.labels) if name is None]
     assert np.array_equal(answer.labels[free], found.discovery.labels[free])
+
+
+def test_a_language_that_the_encoder_does_not_know_is_told(recipe: Recipe, corpus: Corpus) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RonidWarning)
+        discover(corpus, 6, recipe("fast"), device="cpu")
+    foreign = replace(corpus, texts=[f"Где моя карта {text}" for text in corpus.texts])
+    with pytest.warns(RonidWarning, match="100% of the utterances are in a language that the enc"):
+        discover(foreign, 6, recipe("fast"), device="cpu")
 
 
 @pytest.mark.parametrize("name", ["fast", "paper"])

@@ -19,6 +19,7 @@ from ronid.config import MethodConfig
 from ronid.data.splits import split_corpus
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
+from ronid.encode.language import warn_of_language
 from ronid.errors import ConfigError
 from ronid.export.card import write_card
 from ronid.export.projection import project
@@ -86,6 +87,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         frozen = build_encoder(frozen_recipe(config.encoder), place, **how)
         split = count_on_frozen(Training(frozen, seed, progress=progress, history=counted), split)
     encoder = build_encoder(config.encoder, place, n_intents=split.n_intents, **how)
+    warn_of_language(corpus.texts, encoder.backbone)
     checkpoint = Checkpoint(work / "checkpoint.safetensors", _every_s()) if work else None
     training = Training(encoder, seed, config.optimiser, progress, checkpoint, counted)
     training.restore()

@@ -39,6 +39,7 @@ class Everything:
     """A model that accepts all."""
 
     scope = None
+    encoder = SimpleNamespace(backbone=None)
     intents = (SimpleNamespace(known=True),)
 
     def predict(self, texts: list[str], *_: Any, **__: Any) -> SimpleNamespace:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -105,6 +106,19 @@ def test_same_input_gives_the_same_run_whichever_way_it_is_read(
         assert found["confidence"] == expected["confidence"]
     facts = json.loads((tmp_path / "stdin" / "run.json").read_text())
     assert facts["source"] == "standard input"
+
+
+def test_new_utterances_in_a_language_that_the_encoder_does_not_know_are_told(
+    fitted: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(fitted, tmp_path / "run")
+    new = tmp_path / "new.txt"
+    new.write_text("Где моя карта?\nЯ хочу заблокировать счёт\n", encoding="utf-8")
+    told = "warning: 100% of the utterances are in a language that the encoder hardly knows"
+    assert told in ronid("predict", run, new).stderr
+    assert told in ronid("update", run, new, "--device", "cpu").stderr
+    texts = [f"--text={row.text}" for row in tiny.rows()[:5]]
+    assert ronid("predict", run, *texts).stderr == ""
 
 
 def test_truth_is_scored_on_unlabelled_rows_only(fitted: Path) -> None:

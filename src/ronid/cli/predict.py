@@ -60,9 +60,11 @@ def predict(
         utterances, ids = corpus.texts, corpus.ids
         if not quiet:
             tell_dropped(corpus)
+    from ronid.encode.language import warn_of_language
     from ronid.model import load_model
 
     model = load_model(run, device, encoder)
+    warn_of_language(utterances, model.encoder.backbone)
     silent = quiet or source is None
     answer = model.predict(utterances, None if silent else Bars(), threshold=threshold)
     if model.scope is None and not quiet:

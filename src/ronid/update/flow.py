@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
+from ronid.encode.language import warn_of_language
 from ronid.errors import RonidWarning, UsageError
 from ronid.files import read_json
 from ronid.model import IntentModel, load_model
@@ -78,6 +79,7 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
     with next_version(path) as folder:
         run = open_finished(path)  # now that nobody else can make a version
         model = load_model(path, device, encoder)
+        warn_of_language(corpus.texts, model.encoder.backbone)
         assert model.scope is not None  # as was checked
         enough = model.scope.threshold if threshold is None else threshold
         vectors = Source(path, run, model, progress or Silent())
