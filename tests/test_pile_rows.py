@@ -72,6 +72,12 @@ def test_without_labels_it_beats_kmeans(dataset: str, preset: str, least: float)
     assert ours >= mean_of(rows, "acc", dataset=dataset, method="kmeans") + least
 
 
+@pytest.mark.parametrize("dataset", ["clinc", "banking", "stackoverflow"])
+def test_without_labels_finding_the_number_costs_little(dataset: str) -> None:
+    given = mean_of(rows_of("pile-none"), "acc", dataset=dataset, method="ronid", preset="fast")
+    assert mean_of(rows_of("pile-none-auto"), "acc", dataset=dataset) >= given - 2.5
+
+
 @pytest.mark.parametrize("dataset", ["clinc", "stackoverflow"])
 @pytest.mark.parametrize("tail", [10, 50])
 def test_small_intents_are_no_worse_than_with_kmeans(dataset: str, tail: float) -> None:
