@@ -167,6 +167,15 @@ class TestSeconds:
         ]
         assert read_seconds([tmp_path / "one.jsonl"], "rss") == {}
 
+    @pytest.mark.parametrize(("kind", "expected"), [("cuda", 30.0), ("rss", 50.0)])
+    def test_processes_take_turns_on_a_gpu(
+        self, tmp_path: Path, kind: str, expected: float
+    ) -> None:
+        row = made_row(1, 0, memory_kind=kind, jobs=10, wall_s=50.0, shared_s=0.0)
+        append_row(tmp_path / "one.jsonl", row)
+        known = read_seconds([tmp_path / "one.jsonl"], kind, jobs=6)
+        assert set(known.values()) == {expected}
+
     def test_other_files_and_rows_without_seconds_are_passed_over(self, tmp_path: Path) -> None:
         append_row(tmp_path / "skips.jsonl", skipped_row("weights not available here"))
         append_row(tmp_path / "made.jsonl", made_row(1))

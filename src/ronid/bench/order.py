@@ -42,12 +42,14 @@ class Task:
         return self.cell.dataset, self.cell.encoder
 
 
-def read_seconds(files: Iterable[Path], kind: str) -> Seconds:
-    """Return what cells took by themselves: the median of stored rows that are alike.
+def read_seconds(files: Iterable[Path], kind: str, jobs: int = 1) -> Seconds:
+    """Return what cells take by themselves: the median of stored rows that are alike.
 
     Args:
         files: Files that may hold rows; those that do not are passed over, as this is only a guess.
         kind: `memory_kind` of the rows that count: a CPU says nothing about a GPU.
+        jobs: Processes that share the device now. Those on one GPU take turns, so that a cell
+            takes as many times as long; a CPU has several cores, and rows count as they are.
     """
     spent: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for path in files:
@@ -60,8 +62,9 @@ def read_seconds(files: Iterable[Path], kind: str) -> Seconds:
         for row in rows:
             if row.get("memory_kind") == kind and "wall_s" in row:
                 key = tuple(str(row.get(name, "")) for name in _ALIKE)
+                turns = jobs / row.get("jobs", 1) if kind == "cuda" else 1.0
                 for length in (3, 4, 5):
-                    spent[key[:length]].append(row["wall_s"] - row.get("shared_s", 0.0))
+                    spent[key[:length]].append(turns * (row["wall_s"] - row.get("shared_s", 0.0)))
     return {key: median(values) for key, values in spent.items()}
 
 

@@ -79,13 +79,13 @@ def run_command(
     bars = Bars() if jobs == 1 and not quiet and teller.on_terminal else None
     sheets[0].out.parent.mkdir(parents=True, exist_ok=True)  # one folder for all
     run = Run(sheets, device, jobs, beside, deadline, bars)
-    tasks = _tasks(sheets, found, rows, kind)
+    tasks = _tasks(sheets, found, rows, kind, jobs + beside)
     ending = run_tasks(run, tasks, teller.tell)
     _finish(run, found, ending, minutes, time.time() - started, quiet)
 
 
 def _tasks(
-    sheets: "Sequence[Sheet]", found: "Sequence[Todo]", folder: Path | None, kind: str
+    sheets: "Sequence[Sheet]", found: "Sequence[Todo]", folder: Path | None, kind: str, jobs: int
 ) -> "list[Task]":
     """Put the cells in order, by what cells took in all files of rows at hand."""
     from ronid.bench.order import make_tasks, read_seconds
@@ -93,7 +93,7 @@ def _tasks(
 
     files = {sheet.out for sheet in sheets}
     files |= {path for each in (RESULTS, folder or RESULTS) for path in each.glob("*.jsonl")}
-    seconds = read_seconds(files, "cuda" if kind == "cuda" else "rss")
+    seconds = read_seconds(files, "cuda" if kind == "cuda" else "rss", jobs)
     return make_tasks(sheets, [each.pending for each in found], seconds)
 
 

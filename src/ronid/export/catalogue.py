@@ -10,9 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from ronid.corpus_file import NUMBERED
 from ronid.data.corpus import shortened
 from ronid.errors import DataError
-from ronid.run import COLLECTED, NUMBERED, OUT_OF_SCOPE, RunFolder, open_finished
+from ronid.run import COLLECTED, OUT_OF_SCOPE, RunFolder, open_finished
 from ronid.versions import current_number
 
 Status = Literal["open", "accepted", "rejected"]

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ronid.corpus_file import read_corpus
 from ronid.learn.changes import intent_changes, row_changes, shifts_of, verdicts_of
 from ronid.learn.decisions import check_decided, walk
 from ronid.learn.lessons import make_lessons
@@ -28,7 +29,7 @@ from ronid.review.apply import apply
 from ronid.review.desk import Desk, open_desk
 from ronid.review.events import Event, Learn, make_event
 from ronid.review.state import State
-from ronid.run import COLLECTED, forget_caches, frozen_cache, open_finished, read_corpus
+from ronid.run import COLLECTED, forget_caches, frozen_cache, open_finished
 from ronid.types import DataReport, FloatArray, Intent
 from ronid.versions import current_number, next_version
 

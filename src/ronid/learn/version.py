@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ronid.corpus_file import stamped
 from ronid.export.card import write_card
 from ronid.export.run_report import report_of_run
 from ronid.files import FORMAT_VERSION, read_json, write_json
@@ -23,7 +24,7 @@ from ronid.review.desk import LEARNED
 from ronid.review.events import Event
 from ronid.review.state import OUT, ReviewIntent, State
 from ronid.review.wire import event_to_json
-from ronid.run import COLLECTED, OUT_OF_SCOPE, RunFolder, stamped
+from ronid.run import COLLECTED, OUT_OF_SCOPE, RunFolder
 from ronid.types import Corpus, DataReport, Intent
 from ronid.vectors import write_vectors
 

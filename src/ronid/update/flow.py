@@ -21,20 +21,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
+from ronid.corpus_file import numbered, read_corpus
 from ronid.encode.language import warn_of_language
 from ronid.errors import RonidWarning, UsageError
 from ronid.files import read_json
 from ronid.model import IntentModel, load_model
 from ronid.progress import Progress, Silent
 from ronid.reject import closeness
-from ronid.run import (
-    COLLECTED,
-    RunFolder,
-    forget_caches,
-    numbered,
-    open_finished,
-    read_corpus,
-)
+from ronid.run import COLLECTED, RunFolder, forget_caches, open_finished
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
 from ronid.update.adapt import adapt, can_adapt
 from ronid.update.drift import Drift, Members, find_drift

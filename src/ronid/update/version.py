@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+from ronid.corpus_file import NUMBERED, numbered, stamped, write_corpus
 from ronid.export.card import write_card
 from ronid.export.projection import place
 from ronid.export.run_report import report_of_run
@@ -19,7 +20,7 @@ from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
 from ronid.reject import Scope, scope_of
-from ronid.run import COLLECTED, NUMBERED, RunFolder, numbered, stamped, write_corpus
+from ronid.run import COLLECTED, RunFolder
 from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
 from ronid.update.grow import Grown
