@@ -1,4 +1,4 @@
-"""A studio that runs in a process of its own, and people who use it in a real browser."""
+"""Commands and a studio that run in processes of their own, and people in a real browser."""
 
 import os
 import shutil
@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+LISTENING = (  # to Ctrl-C, also where the tests themselves run in the background of a shell
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from ronid.cli import main; main()"
+)
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
     "--no-sandbox",

@@ -21,12 +21,9 @@ from ronid.cli.interrupt import StoppedError, on_interrupt
 from ronid.files import read_intents, write_intents
 from ronid.review import open_desk
 from ronid.versions import next_version
+from running import LISTENING
 
 AGAIN = "nothing was changed, run the same command again"
-LISTENING = (  # also where the tests themselves run in the background of a shell
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from ronid.cli import main; main()"
-)
 
 
 def files(folder: Path) -> dict[Path, bytes]:

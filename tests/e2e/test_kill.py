@@ -16,6 +16,8 @@ import pytest
 import tiny
 from tiny import ok
 
+from running import LISTENING
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes are POSIX"),
@@ -44,7 +46,7 @@ class Case:
 def launch(*arguments: str) -> subprocess.Popen[bytes]:
     """Start a command in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "ronid", *arguments],
+        [sys.executable, "-c", LISTENING, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=tiny.environment(**EVERY_EPOCH),
