@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from statistics import mean
 
 from table_rows import DATASETS, Row, harness_rows, line, spread
@@ -36,12 +37,8 @@ def methods_table() -> str:
 
 def larger_table() -> str:
     """The strongest three on a larger encoder."""
-    return _compared([row for row in harness_rows("methods-mpnet", "main-mpnet") if _is_full(row)])
-
-
-def _is_full(row: Row) -> bool:
-    """Whether a row is scored, and of a method as a whole."""
-    return "scores" in row and row["variant"] == "" and row["preset"] in ("published", "default")
+    rows = harness_rows("methods-mpnet", "main-mpnet")
+    return _compared([row for row in rows if "scores" in row])
 
 
 def _compared(rows: Sequence[Row]) -> str:
@@ -154,6 +151,7 @@ def _course(row: Row, key: str, digits: int) -> str:
     return f"{values[0]:.{digits}f} to {values[-1]:.{digits}f}" if values else ""
 
 
+@cache
 def compared_rows() -> list[Row]:
     """Return the rows of all methods on the embedded encoder, RoNID's of preset `default`."""
     rows = harness_rows("methods", "methods-more", "main-minilm")

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ronid.config import MethodConfig, to_dict
 from ronid.corpus_file import NUMBERED, read_corpus, stamped, write_corpus
 from ronid.errors import DataError, UsageError
-from ronid.files import FORMAT_VERSION, read_intents, read_json, write_json
+from ronid.files import FORMAT_VERSION, read_intents, read_json, whole, write_json
 from ronid.methods import from_toml
 from ronid.metrics import score
 from ronid.toml import to_toml
@@ -225,9 +225,8 @@ class RunFolder:
 
     def write_facts(self, facts: Mapping[str, Any]) -> None:
         """Replace `run.json` as a whole: a kill leaves the old one or the new one."""
-        partial = self.path / "run.json.partial"
-        write_json(partial, facts)
-        partial.replace(self.path / "run.json")
+        with whole(self.path / "run.json") as partial:
+            write_json(partial, facts)
 
     def assignments(self) -> pa.Table:
         """Return one row per utterance."""

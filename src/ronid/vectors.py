@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ronid.errors import DataError
+from ronid.files import whole
 from ronid.types import FloatArray
 
 FILE = "embeddings.safetensors"
@@ -26,9 +27,8 @@ def write_vectors(folder: Path, vectors: NDArray[np.floating]) -> None:
         "embeddings": (np.asarray(vectors, np.float32) / scale).astype(np.float16),
         "scale": np.array([scale], np.float64),
     }
-    partial = folder / f"{FILE}.partial"
-    save_file(tensors, partial, metadata={"format_version": "1"})
-    partial.replace(folder / FILE)
+    with whole(folder / FILE) as partial:
+        save_file(tensors, partial, metadata={"format_version": "1"})
 
 
 def read_vectors(folder: Path, rows: int) -> FloatArray | None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ronid.errors import DataError, UsageError
+from ronid.files import whole
 from ronid.together import finish
 
 FOLDER = "versions"
@@ -140,6 +141,5 @@ def link(source: Path, target: Path) -> None:
 
 
 def _point_to(run: Path, number: int) -> None:
-    partial = run / FOLDER / f"{POINTER}.partial"
-    partial.write_text(f"{number}\n", encoding="utf-8")
-    partial.replace(run / FOLDER / POINTER)
+    with whole(run / FOLDER / POINTER) as partial:
+        partial.write_text(f"{number}\n", encoding="utf-8")

@@ -139,14 +139,18 @@ def warmup_epochs(epochs: int, config: OptimiserConfig) -> float:
 def rate_factor(step: int, total: int, config: OptimiserConfig) -> float:
     """Return the factor of the learning rate at `step` of `total`, as the schedule has it."""
     factor = linear_factor(step, total, config.warmup_share)
-    if config.schedule == "constant" and step >= max(1, round(total * config.warmup_share)):
+    if config.schedule == "constant" and step >= _warmup_steps(total, config.warmup_share):
         factor = 1.0
     return factor if config.bias_correction else factor * uncorrected_factor(step)
 
 
 def linear_factor(step: int, total: int, warmup_share: float) -> float:
     """Return the factor of the learning rate at `step`: up over the warm-up, then down to 0."""
-    warmup = max(1, round(total * warmup_share))
+    warmup = _warmup_steps(total, warmup_share)
     if step < warmup:
         return (step + 1) / warmup
     return max(0.0, (total - step) / max(1, total - warmup))
+
+
+def _warmup_steps(total: int, warmup_share: float) -> int:
+    return max(1, round(total * warmup_share))
