@@ -33,7 +33,7 @@ from ronid.assign.start import known_first, ordered_kmeans
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
-from ronid.methods.sae_kmeans import code_encoder, plain_adam
+from ronid.methods.sae_kmeans import code_encoder, keras_adam
 from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
@@ -81,7 +81,7 @@ class Config:
     method: str = "dcn"
     preset: str = "published"
     encoder: EncoderConfig = field(default_factory=code_encoder)
-    optimiser: OptimiserConfig = field(default_factory=plain_adam)
+    optimiser: OptimiserConfig = field(default_factory=keras_adam)
     loss: Literal["dcn", "idec"] = "dcn"
     reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)

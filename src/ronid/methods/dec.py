@@ -14,14 +14,14 @@ the vectors of the frozen encoder instead, as those of SAE-KM.
 Differences from the published code, beside those of SAE-KM: AdamW where it has SGD (learning rate
 1e-3, momentum 0.9), with a learning rate of 1e-5, a guess from short runs on development rows of
 BANKING that do not agree: ten times as much lost what the codes had learnt in one, and gained three
-points of accuracy in another, of 40 epochs of reconstruction. It falls to 0 over the most steps.
-Batches come in random order. Labels only say which clusters the known intents are.
+points of accuracy in another, of 40 epochs of reconstruction. Batches come in random order. Labels
+only say which clusters the known intents are.
 """
 
 from dataclasses import dataclass, field
 
 from ronid.config import EncoderConfig, OptimiserConfig
-from ronid.methods.sae_kmeans import code_encoder, plain_adam
+from ronid.methods.sae_kmeans import code_encoder, keras_adam
 from ronid.train.infer import gather
 from ronid.train.reconstruct import ReconstructConfig, reconstruct
 from ronid.train.self_train import SelfTrainConfig, self_train
@@ -41,7 +41,7 @@ class Config:
     method: str = "dec"
     preset: str = "published"
     encoder: EncoderConfig = field(default_factory=code_encoder)
-    optimiser: OptimiserConfig = field(default_factory=plain_adam)
+    optimiser: OptimiserConfig = field(default_factory=keras_adam)
     reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
     self_train: SelfTrainConfig = field(default_factory=SelfTrainConfig)
 
