@@ -27,6 +27,13 @@ FAMILIES = {
 }
 """Methods by what teaches the encoder, from the weakest family to the strongest."""
 
+COURSES = {
+    "accuracy": ("accuracy of the pseudo-labels, first to last epoch", 1),
+    "silhouette": ("their silhouette", 2),
+    "live_units": ("units of the code in use", 0),
+}
+"""Figures of the history, their titles and digits."""
+
 COLUMNS = (*RULES, "published", "behind")
 
 
@@ -53,7 +60,7 @@ def _compared(rows: Sequence[Row]) -> str:
     ]
     for name, own in _by_method(rows).items():
         cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset, name)]
-        lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
+        lines.append(line(METHODS[name].table_title, _seeds(own), *cells))
     return "\n".join(lines)
 
 
@@ -67,7 +74,7 @@ def short_table() -> str:
             here = [row for row in own if row["dataset"] == dataset]
             found = _figures(here)[METHODS[name].inference] if here else ""
             cells += [found, _published(name, dataset)]
-        lines.append(line(_title(name), seeds_text({row["seed"] for row in own}), *cells))
+        lines.append(line(METHODS[name].table_title, _seeds(own), *cells))
     return "\n".join(lines)
 
 
@@ -111,7 +118,7 @@ def words_table() -> str:
             # What is printed as DCN is IDEC.
             cells.append("" if (name, variant) == ("dcn", "") else _published(name, dataset))
         title = METHODS[name].title + (" with the loss of IDEC" if variant else "")
-        lines.append(line(title, seeds_text({row["seed"] for row in own}), *cells))
+        lines.append(line(title, _seeds(own), *cells))
     return "\n".join(lines)
 
 
@@ -125,22 +132,23 @@ def all_measures_table() -> str:
 
 def shortfall_table() -> str:
     """What was tried on development files where a method falls short of its paper."""
-    labels = ("accuracy of the pseudo-labels, first to last epoch", "their silhouette")
-    lines = [
-        line("method", "changed", "dataset", *RULES, *labels),
-        line("---", "---", "---", *["---:"] * (len(RULES) + len(labels))),
+    rows = [
+        row for row in harness_rows(*(f"shortfall-{name}" for name in SHORT)) if "scores" in row
     ]
-    rows = harness_rows(*(f"shortfall-{name}" for name in SHORT))
-    for row in (row for row in rows if "scores" in row):
+    courses = {
+        title: [_course(row, key, digits) for row in rows]
+        for key, (title, digits) in COURSES.items()
+    }
+    courses = {title: cells for title, cells in courses.items() if any(cells)}
+    lines = [
+        line("method", "changed", "dataset", *RULES, *courses),
+        line("---", "---", "---", *["---:"] * (len(RULES) + len(courses))),
+    ]
+    for row, *cells in zip(rows, *courses.values(), strict=True):
+        changed = f"`{row['variant']}`" if row["variant"] else ""
+        figures = _figures([row]).values()
         lines.append(
-            line(
-                METHODS[row["method"]].title,
-                f"`{row['variant']}`" if row["variant"] else "",
-                DATASETS[row["dataset"]],
-                *_figures([row]).values(),
-                _course(row, "accuracy", 1),
-                _course(row, "silhouette", 2),
-            )
+            line(METHODS[row["method"]].title, changed, DATASETS[row["dataset"]], *figures, *cells)
         )
     return "\n".join(lines)
 
@@ -148,7 +156,8 @@ def shortfall_table() -> str:
 def _course(row: Row, key: str, digits: int) -> str:
     """First and last value of a figure of the history, nothing where it has none."""
     values = [epoch[key] for epoch in row.get("history", ()) if key in epoch]
-    return f"{values[0]:.{digits}f} to {values[-1]:.{digits}f}" if values else ""
+    ends = dict.fromkeys(f"{value:.{digits}f}" for value in (*values[:1], *values[-1:]))
+    return " to ".join(ends)
 
 
 @cache
@@ -161,9 +170,13 @@ def compared_rows() -> list[Row]:
 def minutes() -> str:
     """Say what the rows cost."""
     rows = gpu_rows()
+    others = [row for row in compared_rows() if row not in rows]
     devices = ", ".join(sorted({row["device"] for row in rows}))
-    spent = spent_minutes(rows)
-    return f"{len(rows)} rows of these tables took {spent:.0f} minutes of one {devices}."
+    titles = " and ".join(METHODS[name].title for name in _by_method(others))
+    return (
+        f"{len(rows)} rows of this table took {spent_minutes(rows):.0f} minutes of one {devices}, "
+        f"the {len(others)} of {titles} {spent_minutes(others):.0f} minutes of a CPU."
+    )
 
 
 def gpu_rows() -> list[Row]:
@@ -194,9 +207,15 @@ def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {name: own for name, own in found.items() if own}
 
 
-def _title(name: str) -> str:
-    spec = METHODS[name]
-    return f"{spec.title} ({spec.note})" if spec.note else spec.title
+def _seeds(rows: Sequence[Row]) -> str:
+    """Seeds of rows; where they are not the same on every dataset, those of each."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        found.setdefault(row["dataset"], set()).add(row["seed"])
+    texts = {dataset: seeds_text(found[dataset]) for dataset in DATASETS if dataset in found}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{DATASETS[dataset]} {text}" for dataset, text in texts.items())
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, str]:

@@ -12,12 +12,23 @@ tables = load_benchmark("method_tables")
 DATASETS = ("clinc", "banking", "stackoverflow")
 
 
-def test_every_method_has_three_seeds_on_every_benchmark() -> None:
-    seeds: dict[tuple[str, str], set[int]] = {}
-    for row in tables.compared_rows():
-        seeds.setdefault((row["method"], row["dataset"]), set()).add(row["seed"])
-    assert set(seeds) == {(name, dataset) for name in METHODS for dataset in DATASETS}
-    assert all({0, 1, 2} <= found for found in seeds.values())
+MORE = {"ronid": 10} | dict.fromkeys(("gcd", "dpn", "clnn", "usnid", "dwgf"), 5)
+"""Seeds of methods that have more than three."""
+
+MISSING = {("dpn", "clinc", 4), ("usnid", "clinc", 4)}
+"""Rows that the page says are missing; what is made leaves this list."""
+
+
+def test_every_method_has_its_seeds_on_every_benchmark() -> None:
+    wanted = {
+        (name, dataset, seed)
+        for name in METHODS
+        for dataset in DATASETS
+        for seed in range(MORE.get(name, 3))
+    }
+    found = [(row["method"], row["dataset"], row["seed"]) for row in tables.compared_rows()]
+    assert len(found) == len(set(found))
+    assert set(found) == wanted - MISSING
 
 
 @pytest.mark.parametrize("dataset", DATASETS)

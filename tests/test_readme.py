@@ -65,7 +65,7 @@ def methods_list() -> str:
         needed = "needed" if spec.needs_labels else "used"
         labels = "not used" if spec.kind == "unsupervised" else needed
         takes, wants = ("yes" if one else "" for one in (spec.takes_embeddings, spec.wants_gpu))
-        cells = (f"`{name}`", spec.title, labels, takes, wants, spec.paper)
+        cells = (f"`{name}`", spec.full_title, labels, takes, wants, spec.paper)
         lines.append(f"| {' | '.join(cells)} |")
     for name, spec in METHODS.items():
         if name != "ronid":

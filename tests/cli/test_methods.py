@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from ronid import IntentDiscovery, RoNID
+from ronid.cli.fit import without_gpu
 from ronid.errors import UsageError
-from ronid.methods import METHODS
+from ronid.methods import METHODS, Asked
+from ronid.presets import WITHOUT_GPU
 from toys import TinyEncoder
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -105,3 +107,21 @@ def test_fit_with_a_truth_ends_with_scores(
     assert "agreement with the truth given" in done.stderr
     scores = json.loads((tmp_path / "run" / "metrics.json").read_text())["scores"]
     assert f"{scores['nmi']:.2f}" in done.stdout
+
+
+def test_who_asks_for_long_training_on_a_cpu_is_told(
+    ronid: Command, calls: Path, tiny: TinyEncoder, tmp_path: Path
+) -> None:
+    (tmp_path / "short.toml").write_text('method = "gcd"\n[contrast]\nepochs = 1\n')
+    how = (*FIT, "--encoder", tiny("bert"))
+    short = ronid("fit", calls, *how, "--config", "short.toml")
+    assert short.returncode == 0, short.stderr
+    assert "may take hours" not in short.stderr
+    assert without_gpu(Asked("gcd", "auto", {}), "gcd")[0].startswith("without a GPU method 'gcd'")
+    assert without_gpu(Asked("kmeans", "auto", {}), "kmeans") == []
+    assert without_gpu(Asked("", "fast", {}), "ronid") == []
+    assert without_gpu(Asked("", "auto", {}), "ronid") == [WITHOUT_GPU]
+
+
+def test_what_is_reconstructed_is_called_so(ronid: Command) -> None:
+    assert "dsscc: reconstruction" in ronid("methods").stdout.splitlines()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import CASES, QUICK, SHORT, published_short, without_labels
+from short import CASES, QUICK, SHORT, STAGES, published_short, without_labels
 
 from ronid.config import MethodConfig
 from ronid.data.corpus import corpus_from
@@ -21,7 +21,7 @@ from ronid.model import load_model
 from ronid.pipeline import discover
 from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
-from ronid.train.state import Training
+from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
 from toys import Recipe, TinyEncoder, Toy, make_toy
 
@@ -50,8 +50,10 @@ def quick(tiny: TinyEncoder, recipe: Recipe) -> Config:
     def make(name: str, preset: str) -> MethodConfig:
         if name != "ronid":
             return published_short(name, tiny, QUICK[name])
-        early = {"pretrain": {"epochs": int(preset == "paper")}}
-        return recipe(preset, {**RONID_QUICK, **early, "contrast": {"epochs": 1}})
+        early = {"pretrain": {"epochs": int(preset != "fast")}}
+        return recipe(
+            preset, {**RONID_QUICK, **early, "contrast": {"epochs": int(preset != "paper")}}
+        )
 
     return make
 
@@ -99,6 +101,20 @@ def test_beats_chance_by_far(name: str, preset: str, short: Config, utterances: 
     hidden = split.unlabelled
     accuracy = clustering_accuracy(utterances.classes[hidden], found.labels[hidden])
     assert accuracy > 3 * 100 / 8
+
+
+@every_method
+def test_every_stage_trains_and_features_move(
+    name: str, preset: str, quick: Config, utterances: Toy
+) -> None:
+    # Untrained features are good enough to beat chance, so that nothing else would notice.
+    split, config = utterances.split(dev=30), quick(name, preset)
+    found = run(split, config)
+    assert tuple(dict.fromkeys(row["stage"] for row in found.history)) == STAGES[name, preset]
+    encoder = build_encoder(config.encoder, CPU, seed=0, n_intents=split.n_intents)
+    untrained = encoder.embed_all(encoder.prepare(inputs_of(split))).numpy()
+    moved = not np.allclose(found.embeddings, untrained, atol=1e-4)
+    assert moved == bool(STAGES[name, preset])
 
 
 @every_method

@@ -11,7 +11,8 @@ from short import QUICK, published_short
 from torch import Tensor
 
 from ronid.encode.encoder import build_encoder
-from ronid.methods import kcl, usnid
+from ronid.errors import UsageError
+from ronid.methods import dac, kcl, usnid
 from ronid.metrics import clustering_accuracy
 from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
@@ -157,6 +158,25 @@ class TestKCL:
         hidden = split.unlabelled[utterances.classes[split.unlabelled] < 4]
         right = found.labels[hidden] == utterances.classes[hidden]
         assert right.mean() > 0.8
+
+    def test_labels_of_one_intent_teach_no_pair_that_is_unlike(
+        self, tiny: TinyEncoder, few_utterances: Toy
+    ) -> None:
+        split, config = few_utterances.split(known=1), config_of("kcl", tiny)
+        with pytest.raises(UsageError, match="all labels here are of one intent; label some"):
+            kcl.fit(split, config, begin(split, config))
+
+    @pytest.mark.parametrize("change", [{"head": "tanh"}, {"head": "none"}, {"normalise": False}])
+    def test_encoder_without_an_output_for_every_intent_is_refused_before_training(
+        self, tiny: TinyEncoder, few_utterances: Toy, change: dict[str, Any]
+    ) -> None:
+        split = few_utterances.split()
+        for name, method in (("kcl", kcl), ("dac", dac)):
+            config = config_of(name, tiny, encoder=change)
+            training = begin(split, config)
+            with pytest.raises(UsageError, match=r"set encoder\.head to tanh_logits or"):
+                method.fit(split, config, training)
+            assert not training.history
 
     def test_killed_fit_takes_up_its_network_from_a_masked_language_checkpoint(
         self, tiny: TinyEncoder, few_utterances: Toy, tmp_path: Path

@@ -10,6 +10,7 @@ from ronid.errors import ConfigError, UsageError
 from ronid.methods import (
     METHODS,
     Asked,
+    check_embeddings,
     check_labels,
     configured,
     from_toml,
@@ -100,3 +101,21 @@ def test_settings_of_another_method_say_which_when_none_is_named() -> None:
 
 def test_constants_of_an_unknown_dataset_are_none() -> None:
     assert all(published(name, "mine") == {} for name in METHODS)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_others_say_which_methods_take_embeddings(name: str) -> None:
+    config = recipe(name)
+    if METHODS[name].takes_embeddings:
+        check_embeddings(config)
+        return
+    with pytest.raises(UsageError, match=f"'{name}' trains the layers.*: kmeans, .*, ronid$"):
+        check_embeddings(config)
+    check_embeddings(updated(config, {"encoder": {"trainable_layers": 0}}))
+
+
+def test_what_must_be_said_of_a_method_is_part_of_its_title() -> None:
+    assert METHODS["dsscc"].full_title == METHODS["dsscc"].table_title == "DSSCC (reconstruction)"
+    assert METHODS["dcn"].full_title == "DCN"
+    assert METHODS["dcn"].table_title == "DCN (the printed row is IDEC)"
+    assert METHODS["ronid"].full_title == METHODS["ronid"].table_title == "RoNID"

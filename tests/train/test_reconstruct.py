@@ -49,6 +49,7 @@ def test_loss_falls_far_below_what_the_mean_would_give() -> None:
     assert len(losses) == 60
     assert losses[-1] < 0.1 * float(vectors.var(axis=0).mean()) < losses[0]
     assert training.finished == ["reconstruct"]
+    assert [row for row in training.history if "live_units" in row] == training.history[-1:]
 
 
 def test_decoder_rebuilds_what_the_backbone_says_from_the_features() -> None:

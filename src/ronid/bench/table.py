@@ -205,8 +205,8 @@ def _line(
     """Return the line of the rows that differ in dataset and seed only."""
     lead = {name: rule if name == "rule" else _text(name, setting[_at(name)]) for name in names}
     spec = METHODS.get(setting[_at("method")])
-    if "method" in lead and spec is not None and spec.note:
-        lead["method"] += f" ({spec.note})"
+    if "method" in lead and spec is not None:
+        lead["method"] = spec.table_title
     figures: dict[tuple[str, str], Figure] = {}
     seeds, skips = {}, {}
     for dataset in _ordered({row["dataset"] for row in rows}):

@@ -27,7 +27,7 @@ def methods(as_json: AsJson = False) -> None:
                     "wants_gpu": spec.wants_gpu,
                     "paper": spec.paper,
                     "presets": presets_of(name),
-                    "note": spec.note,
+                    "note": ", ".join(filter(None, (spec.note, spec.printed))),
                 }
                 for name, spec in METHODS.items()
             ]
@@ -40,6 +40,9 @@ def methods(as_json: AsJson = False) -> None:
         labels = _labels(spec.kind, spec.needs_labels)
         table.add_row(name, spec.title, labels, takes, wants, spec.paper)
     Console().print(table)
+    for name, spec in METHODS.items():
+        if spec.note:
+            Console().print(f"{name}: {spec.note}")
 
 
 def _labels(kind: str, needed: bool) -> str:

@@ -70,8 +70,8 @@ class VectorBackbone(nn.Module):
         """Given vectors cannot be trained; only 0 is possible."""
         if trainable_layers != 0:
             raise UsageError(
-                "given embeddings leave no layer to train; use preset 'fast' of RoNID, set "
-                "encoder.trainable_layers to 0, or give texts"
+                "given embeddings leave no layer to train; use preset 'fast' of RoNID, or "
+                "give texts"
             )
 
     def trained_state(self) -> dict[str, Tensor]:

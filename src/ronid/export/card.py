@@ -1,5 +1,6 @@
 """The card of a run: README.md in its folder, for whoever finds the folder later."""
 
+from ronid.export.updates import title_of
 from ronid.methods import METHODS, from_toml
 from ronid.run import RunFolder
 
@@ -19,13 +20,16 @@ def write_card(run: RunFolder) -> None:
     """Write the card of a finished run."""
     facts, intents, scores = run.facts(), run.intents(), run.scores()
     config = from_toml(run.path / "config.toml")
+    method = METHODS[config.method].full_title
     new = [intent for intent in intents if not intent.known]
+    waiting = run.n_collected()
+    collected = f"; {waiting:,} of the utterances fit none so far" if waiting else ""
     lines = [
-        f"# Intents found in {_cell(facts['source'])}",
+        f"# {_cell(title_of(facts))}",
         "",
         f"{facts['data_report']['rows_kept']:,} utterances, {len(intents) - len(new)} known and "
-        f"{len(new)} new intents. Made by ronid {facts['ronid_version']} on {facts['created']}: "
-        f"method {METHODS[config.method].title}, preset {config.preset}, seed {facts['seed']}.",
+        f"{len(new)} new intents{collected}. Made by ronid {facts['ronid_version']} on "
+        f"{facts['created']}: method {method}, preset {config.preset}, seed {facts['seed']}.",
         "",
         "Contains the utterances themselves: treat the folder as personal data.",
         "",

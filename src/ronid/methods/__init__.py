@@ -41,7 +41,8 @@ class Spec:
         estimates_prior: Whether it estimates the share of every intent apart from the labels found.
         inference: How its published figures were made: by the intent that it gives to an utterance
             (`argmax`), or by clustering the scored file anew (`refit`).
-        note: What a table must say of it.
+        note: What must be said of it.
+        printed: What must be said of the figures that are printed under its name.
     """
 
     title: str
@@ -55,6 +56,18 @@ class Spec:
     estimates_prior: bool = False
     inference: Literal["argmax", "refit"] = "argmax"
     note: str = ""
+    printed: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """Name with what must be said of it, wherever it stands."""
+        return f"{self.title} ({self.note})" if self.note else self.title
+
+    @property
+    def table_title(self) -> str:
+        """The same beside figures that were printed elsewhere."""
+        said = ", ".join(filter(None, (self.note, self.printed)))
+        return f"{self.title} ({said})" if said else self.title
 
 
 METHODS: dict[str, Spec] = {
@@ -91,7 +104,7 @@ METHODS: dict[str, Spec] = {
         "ronid.methods.dcn",
         "unsupervised",
         takes_embeddings=True,
-        note="the printed row is IDEC",
+        printed="the printed row is IDEC",
     ),
     "dac": Spec("DAC", "Chang et al., ICCV 2017", "ronid.methods.dac", "unsupervised"),
     "deepcluster": Spec(
@@ -268,6 +281,21 @@ def check_labels(name: str, labelled: int) -> None:
         raise UsageError(
             f"method '{name}' learns from labelled utterances and there are none; label some, or "
             f"choose a method that needs none: {', '.join(without)}"
+        )
+
+
+def check_embeddings(config: MethodConfig) -> None:
+    """Refuse given embeddings where a method trains the layers that make them.
+
+    Raises:
+        UsageError: It is so.
+    """
+    name = config.method
+    if config.encoder.trainable_layers and not METHODS[name].takes_embeddings:
+        taking = [key for key, spec in METHODS.items() if spec.takes_embeddings]
+        raise UsageError(
+            f"method '{name}' trains the layers of an encoder, so embeddings are of no use to it; "
+            f"give texts, or choose a method that takes embeddings: {', '.join(taking)}"
         )
 
 

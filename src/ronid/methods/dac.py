@@ -22,11 +22,8 @@ out so, and the published figure on StackOverflow is of that kind.
 
 from dataclasses import dataclass, field
 
-import torch
-
-from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
-from ronid.train.infer import gather
+from ronid.train.infer import check_outputs, gather_by_output
 from ronid.train.pairs import PairsConfig, learn_pairs
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
@@ -53,9 +50,7 @@ class Config:
 
 def fit(split: Split, config: Config, training: Training) -> Discovery:
     """Discover the intents of `split`."""
-    encoder = training.encoder
-    rows = encoder.prepare(inputs_of(split), training.progress)
+    check_outputs(training.encoder, split)
+    rows = training.encoder.prepare(inputs_of(split), training.progress)
     learn_pairs(training, split, rows, config.pairs)
-    columns = torch.eye(split.n_intents, device=encoder.device)
-    columns = known_first(columns, encoder.embed_all(rows), split)
-    return gather(training, split, rows, columns, rule="cosine")
+    return gather_by_output(training, split, rows)

@@ -16,9 +16,9 @@ The input is tf-idf by default, counts of words as behind the printed figures; t
 benchmark's table read the vectors of the frozen encoder instead, as those of SAE-KM.
 
 Differences from the published code of DCN, beside those of SAE-KM: the auto-encoder and its first
-training are those of SAE-KM, as DCN's were made for images; no weight decay (5e-4 there); both
-squares are sums over columns, as in the paper. Labels only say which clusters the known intents
-are.
+training are those of SAE-KM, as DCN's were made for images; so is the optimiser of the second
+stage, without weight decay (5e-4 there); both squares are sums over columns, as in the paper.
+Labels only say which clusters the known intents are.
 """
 
 from collections.abc import Mapping
@@ -29,17 +29,18 @@ import torch
 from torch import Tensor
 
 from ronid.assign.kmeans import nearest_centroid
-from ronid.assign.start import known_first, ordered_kmeans
+from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
 from ronid.methods.sae_kmeans import code_encoder, keras_adam
 from ronid.train.batches import one_pass, steps_per_epoch
+from ronid.train.clusters import cluster_rows
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.reconstruct import ReconstructConfig, rebuilding_loss, reconstruct
 from ronid.train.self_train import SelfTrainConfig, self_train
-from ronid.train.state import StageState, Training, generator_of, inputs_of
+from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
 from ronid.types import Discovery, Split
 
@@ -123,8 +124,7 @@ def cluster(
     def begin(_: int) -> Mapping[str, float]:
         if "centres" not in state.tensors:
             codes = encoder.embed_all(rows)
-            generator = generator_of(codes.device, training.seed, "start")
-            found = ordered_kmeans(codes, split, generator=generator, n_init=config.restarts)
+            found = cluster_rows(training, split, codes, "start", n_init=config.restarts)
             state.put("centres", found.centroids)
             state.put("counts", torch.full((split.n_intents,), config.first_count))
         return {}

@@ -34,16 +34,16 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ronid.assign.kmeans import class_means
-from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.losses.prototype_distance import soft_cosine_loss, soft_distance_loss
 from ronid.train.batches import one_pass_with_labelled, steps_per_epoch
+from ronid.train.clusters import cluster_rows
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain_layers
-from ronid.train.state import StageState, Training, generator_of, inputs_of
+from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
 from ronid.types import Discovery, Split
 
@@ -152,9 +152,8 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
     def before_epoch(_: int) -> Mapping[str, float]:
         means = class_means(encoder.embed_all(labelled_rows), targets[labelled], known)
         if "prototypes" not in state.tensors:
-            embeddings = encoder.embed_all(rows)
-            generator = generator_of(encoder.device, training.seed, "prototypes")
-            found = ordered_kmeans(embeddings, split, generator=generator, n_init=config.restarts)
+            points = encoder.embed_all(rows)
+            found = cluster_rows(training, split, points, "prototypes", n_init=config.restarts)
             state.put("prototypes", found.centroids)
             state.put("passes_for_known", (found.labels < known).float())
             state.put("known_prototypes", means)

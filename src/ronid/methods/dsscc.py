@@ -33,19 +33,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ronid.assign.start import known_first, ordered_kmeans
+from ronid.assign.start import known_first
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.losses.student_t import self_training_loss, sharpened
 from ronid.train.batches import beside_labelled, steps_per_epoch
+from ronid.train.clusters import cluster_rows
 from ronid.train.diagnose import label_accuracy
 from ronid.train.dropout_contrast import DropoutContrastConfig, dropout_contrast
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.optim import warmup_epochs
-from ronid.train.state import StageState, Training, generator_of, inputs_of
+from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.train.views import view
@@ -115,10 +116,8 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     encoder = training.encoder
     rows = encoder.prepare(inputs_of(split), training.progress)
     dropout_contrast(training, split, rows, config.supervised, name="supervised")
-    generator = generator_of(encoder.device, training.seed, "centres")
-    first = ordered_kmeans(
-        encoder.embed_all(rows), split, generator=generator, n_init=config.restarts
-    )
+    points = encoder.embed_all(rows)
+    first = cluster_rows(training, split, points, "centres", n_init=config.restarts)
     centres = Centres(first.centroids)
     learn_jointly(training, split, rows, config.joint, centres)
     ordered = known_first(centres.weight.detach(), encoder.embed_all(rows), split)

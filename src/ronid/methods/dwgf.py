@@ -34,19 +34,19 @@ from torch.nn.functional import normalize
 
 from ronid.assign.graph import smoothed
 from ronid.assign.kmeans import kmeans
-from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.losses.memory_contrast import memory_contrast_loss
 from ronid.losses.student_t import own_target_loss, self_training_loss, sharpened
 from ronid.train.batches import one_pass, steps_per_epoch
+from ronid.train.clusters import cluster_rows
 from ronid.train.heads import Centres, projection
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.kept_graph import KeptGraph
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.memory import PROJECTION, MomentumMemory
 from ronid.train.pretrain import pretrain_layers
-from ronid.train.state import StageState, Training, generator_of, inputs_of
+from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
 from ronid.types import Discovery, IntArray, Split
 
@@ -180,8 +180,7 @@ def learn(training: Training, split: Split, rows: Rows, config: DiscoveryConfig)
             return {}
         embeddings = encoder.embed_all(rows)
         if epoch == 0:
-            generator = generator_of(device, training.seed, "centres")
-            found = ordered_kmeans(embeddings, split, generator=generator, n_init=config.restarts)
+            found = cluster_rows(training, split, embeddings, "centres", n_init=config.restarts)
             centres.weight.copy_(found.centroids)
             memory.start(embeddings)
         return {"graph_dropped": graph.renew(normalize(embeddings, dim=-1))}

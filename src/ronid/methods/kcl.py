@@ -28,14 +28,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
+from ronid.errors import UsageError
 from ronid.losses.known import known_cross_entropy
 from ronid.losses.pairwise import pair_divergence_loss
 from ronid.train.batches import one_pass, some_steps, steps_per_epoch
 from ronid.train.held_out import agreement, held_out_rows
-from ronid.train.infer import gather
+from ronid.train.infer import check_outputs, gather_by_output
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.similarity import SimilarityNetwork, pair_loss, pair_precision, similarity_network
 from ronid.train.state import StageState, Training, inputs_of
@@ -72,15 +72,24 @@ class Config:
 
 
 def fit(split: Split, config: Config, training: Training) -> Discovery:
-    """Discover the intents of `split`."""
+    """Discover the intents of `split`.
+
+    Raises:
+        UsageError: No two labelled rows differ in intent, so that no pair of them is unlike.
+    """
+    if split.n_intents > 1 and len(set(split.targets[split.labelled])) == 1:
+        raise UsageError(
+            "method 'kcl' learns from labelled utterances which two are alike and which are not, "
+            "and all labels here are of one intent; label some of another, or choose a method "
+            "that needs no labels, such as ronid"
+        )
     encoder = training.encoder
+    check_outputs(encoder, split)
     rows = encoder.prepare(inputs_of(split), training.progress)
     dev_rows = held_out_rows(training, split)
     network = learn_similarity(training, split, rows, dev_rows, config)
     learn_clusters(training, split, rows, dev_rows, network, config)
-    axes = torch.eye(split.n_intents, device=encoder.device)
-    prototypes = known_first(axes, encoder.embed_all(rows), split)
-    return gather(training, split, rows, prototypes, rule="cosine")
+    return gather_by_output(training, split, rows)
 
 
 def learn_similarity(

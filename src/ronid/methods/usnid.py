@@ -36,17 +36,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ronid.assign.kmeans import kmeans
-from ronid.assign.start import ordered_kmeans
 from ronid.config import ALL_LAYERS, EncoderConfig, OptimiserConfig, PretrainConfig
 from ronid.encode.rows import Rows
 from ronid.losses.contrastive import supervised_contrastive_loss
 from ronid.train.batches import cycled_batches, shuffled_batches, steps_per_epoch
+from ronid.train.clusters import cluster_rows
 from ronid.train.diagnose import label_accuracy
 from ronid.train.heads import classifier
 from ronid.train.infer import gather_by_kmeans
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.pretrain import pretrain_layers
-from ronid.train.state import StageState, Training, generator_of, inputs_of
+from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.train.views import erased_view
@@ -154,11 +154,8 @@ def cluster(training: Training, split: Split, rows: Rows, config: Config) -> Sta
 
     def assign(epoch: int) -> Mapping[str, Any]:
         features = encoder.embed_all(rows)
-        generator = generator_of(features.device, training.seed, "k-means", epoch)
-        init = state.tensors.get("centroids")
-        found = ordered_kmeans(
-            features, split, generator=generator, n_init=config.restarts, init=init
-        )
+        init, place = state.tensors.get("centroids"), ("k-means", epoch)
+        found = cluster_rows(training, split, features, *place, n_init=config.restarts, init=init)
         state.put("centroids", found.centroids)
         return state.put_labels(found.labels) | label_accuracy(found.labels, split)
 

@@ -6,9 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.assign.start import known_first, ordered_kmeans
+from ronid.assign.start import known_first
+from ronid.encode.encoder import Encoder
 from ronid.encode.rows import Rows
-from ronid.train.state import Training, generator_of
+from ronid.errors import UsageError
+from ronid.train.clusters import cluster_rows
+from ronid.train.state import Training
 from ronid.types import Discovery, IntArray, Rule, Split
 
 TEMPERATURE = 0.1
@@ -83,11 +86,37 @@ def gather_by_kmeans(
         init: (k, d) centres to start from instead, in any order.
     """
     embeddings = training.encoder.embed_all(rows)
-    generator = generator_of(embeddings.device, training.seed, "gather")
-    found = ordered_kmeans(embeddings, split, generator=generator, n_init=n_init, init=init)
+    found = cluster_rows(training, split, embeddings, "gather", n_init=n_init, init=init)
     # Clusters that moved while they were trained may have passed each other.
     centres = found.centroids if init is None else known_first(found.centroids, embeddings, split)
     return gather(training, split, rows, centres)
+
+
+def check_outputs(encoder: Encoder, split: Split) -> None:
+    """Refuse an encoder whose outputs are not one for every intent, before any training.
+
+    Raises:
+        UsageError: It is so.
+    """
+    if encoder.head is None or encoder.dim != split.n_intents or not encoder.normalise:
+        raise UsageError(
+            "every output of this method is an intent; set encoder.head to tanh_logits or "
+            "relu_logits, and leave encoder.normalise on"
+        )
+
+
+def gather_by_output(training: Training, split: Split, rows: Rows) -> Discovery:
+    """Gather what a method found whose every output is an intent: its prototypes are the axes.
+
+    Args:
+        training: The fit that is over; `check_outputs` has seen its encoder.
+        split: The problem; labelled rows say which outputs the known intents are.
+        rows: Its training rows, prepared.
+    """
+    encoder = training.encoder
+    axes = torch.eye(split.n_intents, device=encoder.device)
+    prototypes = known_first(axes, encoder.embed_all(rows), split)
+    return gather(training, split, rows, prototypes, rule="cosine")
 
 
 def gather(  # noqa: PLR0913 - what a discovery is made of

@@ -63,12 +63,16 @@ def reconstruct(training: Training, rows: Rows, config: ReconstructConfig) -> De
         (pick,) = picks
         return {"loss": rebuilding_loss(encoder, decoder, rows, pick, encoder(rows, pick))}
 
+    def after_epoch(epoch: int) -> Mapping[str, float]:
+        last = epoch == config.epochs - 1  # only then: it takes all rows
+        return {"live_units": live_units(encoder.embed_all(rows))} if last else {}
+
     state = StageState(encoder, {"decoder": decoder})
     batches = one_pass(len(rows), config.batch)
     with tensor_cores(encoder.device):
-        run_epochs(training, stage, state, batches, step)
+        run_epochs(training, stage, state, batches, step, after_epoch=after_epoch)
     training.finish("reconstruct", head_weights(state.heads))
-    _warn_of_dead_units(encoder.embed_all(rows))
+    _warn_of_dead_units(head.code_dim, training.history[-1]["live_units"])
     return decoder
 
 
@@ -102,10 +106,9 @@ def _code_head(encoder: Encoder) -> CodeHead:
     return encoder.head.layers
 
 
-def _warn_of_dead_units(codes: Tensor) -> None:
+def _warn_of_dead_units(width: int, live: int) -> None:
     """Say how many units of the code are lost."""
-    width = codes.shape[1]
-    dead = width - live_units(codes)
+    dead = width - live
     if dead:
         warnings.warn(
             f"{dead} of {width} units of the code are 0 for every utterance, so that clusters are "

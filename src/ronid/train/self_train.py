@@ -7,15 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.assign.start import known_first, ordered_kmeans
+from ronid.assign.start import known_first
 from ronid.encode.autoencoder import Decoder
 from ronid.encode.rows import Rows
 from ronid.losses.student_t import self_training_loss, sharpened
 from ronid.train.batches import Batches, some_steps
+from ronid.train.clusters import cluster_rows
 from ronid.train.heads import Centres
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.reconstruct import rebuilding_loss
-from ronid.train.state import StageState, Training, generator_of
+from ronid.train.state import StageState, Training
 from ronid.train.step import Picks
 from ronid.train.stopping import SettledLabels
 from ronid.types import Split
@@ -103,8 +104,7 @@ def sharpen(  # noqa: PLR0913 - a stage, and what goes on beside it
     def begin(_: int) -> Mapping[str, float]:
         if "labels" not in state.tensors:
             features = encoder.embed_all(rows)
-            generator = generator_of(features.device, training.seed, "start")
-            found = ordered_kmeans(features, split, generator=generator, n_init=restarts)
+            found = cluster_rows(training, split, features, "start", n_init=restarts)
             with torch.no_grad():
                 centres.weight.copy_(found.centroids)
             renew_targets(state, rows)
