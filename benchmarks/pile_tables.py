@@ -69,7 +69,7 @@ def labels_table() -> str:
         "| dataset | labels | seeds | ACC | known | novel |",
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
-    files = ("pile-none", "pile-shots", "pile-noise", "pile-absent", "fast")
+    files = ("pile-none", "pile-shots", "pile-shots-auto", "pile-noise", "pile-absent", "fast")
     rows = [row for row in stored_rows(*files) if row["method"] == "ronid" and row["seed"] < 3]
     named = [row | {"labels": labels_title(row)} for row in rows]
     for title, (_, name), own in grouped(named, "labels"):
@@ -85,7 +85,8 @@ def labels_title(row: Row) -> tuple[int, str]:
     if row.get("absent_ratio"):
         return 8, f"10% of each intent, {row['absent_ratio']:.0%} of the intents not in the pile"
     if row.get("shots"):
-        return row["shots"], f"{row['shots']} of each known intent"
+        found = ", number of intents found" if row["k_rule"] == "auto" else ""
+        return row["shots"], f"{row['shots']} of each known intent{found}"
     return (6, "10% of each known intent") if row["labelled_ratio"] else (0, "none")
 
 

@@ -18,8 +18,16 @@ from ronid.assign.count import (
     rises,
 )
 from ronid.assign.ward import Grains, ward_tree
+from ronid.types import IntArray
 
 SEEDS = st.integers(0, 999)
+NOBODY = np.zeros(0, np.int64)
+"""Labelled rows of every known intent, where none is known."""
+
+
+def told(intents: int, rows: int = 12) -> IntArray:
+    """So many labelled rows of so many known intents."""
+    return np.full(intents, rows)
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -107,7 +115,7 @@ def test_a_ragged_top_moves_the_estimate_less_than_its_highest_point() -> None:
     numbers = np.arange(50, 301)
     rise = hill(numbers, 150, 0.2)
     rise[numbers == 135] = 1.02  # one draw was lucky there
-    found = count._estimate(numbers, rise, None, 0)
+    found = count._estimate(numbers, rise, None, NOBODY)
     assert abs(found.k - 150) <= 3
     assert found.low <= 135
     assert found.high > 150
@@ -116,20 +124,20 @@ def test_a_ragged_top_moves_the_estimate_less_than_its_highest_point() -> None:
 def test_without_labels_the_finest_of_several_high_hills_counts_and_all_are_possible() -> None:
     numbers = np.arange(5, 301)
     rise = hill(numbers, 17, 0.1) + 0.85 * hill(numbers, 50, 0.1) + 0.6 * hill(numbers, 200, 0.1)
-    fine = count._estimate(numbers, rise, None, 0, finest=True)
+    fine = count._estimate(numbers, rise, None, NOBODY, finest=True)
     assert abs(fine.k - 50) <= 2
     assert fine.low <= 17
     assert 50 < fine.high < 100  # a hill of three fifths is none
-    assert abs(count._estimate(numbers, rise, None, 0).k - 17) <= 1
-    told = count._estimate(numbers, rise, hill(numbers, 17, 0.1), 15, finest=True)
-    assert abs(told.k - 17) <= 1  # labels say which hill
+    assert abs(count._estimate(numbers, rise, None, NOBODY).k - 17) <= 1
+    labelled = count._estimate(numbers, rise, hill(numbers, 17, 0.1), told(15), finest=True)
+    assert abs(labelled.k - 17) <= 1  # labels say which hill
 
 
 @given(rise=st.lists(st.floats(0, 10), min_size=2, max_size=60))
 def test_the_estimate_is_within_its_bounds_whatever_the_curve(rise: list[float]) -> None:
     numbers = np.arange(2, 2 + len(rise))
     for finest in (False, True):
-        found = count._estimate(numbers, np.array(rise), None, 0, finest=finest)
+        found = count._estimate(numbers, np.array(rise), None, NOBODY, finest=finest)
         assert 2 <= found.low <= found.high <= numbers[-1]
         assert numbers[0] <= found.k <= numbers[-1] + 1
 
@@ -143,14 +151,32 @@ def test_doubt_is_larger_without_labels() -> None:
     assert told.high < bare.high
 
 
+def test_labels_of_an_intent_that_has_few_count_for_less() -> None:
+    numbers = np.arange(20, 301)
+    rise, recovery = hill(numbers, 100, 0.1), hill(numbers, 121, 0.1)
+    found = [count._estimate(numbers, rise, recovery, told(100, n)).k for n in (2, 3, 5, 9)]
+    assert found == sorted(found)
+    assert found[0] < 107 < found[2] == found[3] == 110
+
+
+def test_few_labelled_pairs_do_not_draw_far_from_the_tree() -> None:
+    numbers = np.arange(20, 301)
+    rise = hill(numbers, 100, 0.1)
+    recovery = np.where(numbers >= 140, 1.0, 0.95)  # one pair in twenty
+    sure = count._estimate(numbers, rise, recovery, told(100, 20))
+    unsure = count._estimate(numbers, rise, recovery, told(40, 2))
+    assert sure.k > 115
+    assert abs(unsure.k - 101) <= 5
+
+
 def test_labels_have_as_many_voices_as_there_are_known_intents() -> None:
     numbers = np.arange(20, 301)
     rise, recovery = hill(numbers, 100, 0.1), hill(numbers, 121, 0.1)
-    few = count._estimate(numbers, rise, recovery, 1)
-    all_known = count._estimate(numbers, rise, recovery, 100)
-    assert few.k == count._estimate(numbers, rise, None, 0).k == 101
+    few = count._estimate(numbers, rise, recovery, told(1))
+    all_known = count._estimate(numbers, rise, recovery, told(100))
+    assert few.k == count._estimate(numbers, rise, None, NOBODY).k == 101
     assert all_known.k == 110  # the geometric mean of 101 and 121
-    silent = count._estimate(numbers, rise, np.ones(len(numbers)), 100)
+    silent = count._estimate(numbers, rise, np.ones(len(numbers)), told(100))
     assert abs(silent.k - 101) <= 5  # a flat curve has nothing to say
 
 
@@ -173,7 +199,7 @@ def test_the_point_of_a_spike_is_there_and_of_nothing_in_the_middle() -> None:
 def test_labels_of_another_hill_draw_no_further_than_their_nearest_number() -> None:
     numbers = np.arange(20, 301)
     recovery = np.where(numbers >= 200, 1.0, 0.5)
-    found = count._estimate(numbers, hill(numbers, 100, 0.1), recovery, 100)
+    found = count._estimate(numbers, hill(numbers, 100, 0.1), recovery, told(100))
     assert found.k == 142  # amid 101 and 200
     assert found.high == 200
 

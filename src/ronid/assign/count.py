@@ -26,6 +26,13 @@ GRAINS = 1500
 DRAWS = 4
 """Trees, over different groups, whose curves are averaged."""
 
+SMALL, DRAWS_SMALL = 6_000, 12
+"""With fewer rows than this a group holds one to three, and the curve of a tree is ragged: it takes
+more of them."""
+
+DRAWN = 0.9
+"""Share of the rows that groups are made around, at most: else all trees were the same."""
+
 WINDOWS = (0.05, 0.1, 0.2, 0.3)
 """Widths of the stretches, as shares of the number of clusters, over which a rise is measured."""
 
@@ -35,8 +42,12 @@ BLOCK_ROWS = 65_536
 NEARLY = 0.9
 """Numbers whose rise is so near to the steepest are held possible."""
 
-NEARLY_RECOVERED = 0.02
-"""F1 below the best that is still as good: labelled pairs are few."""
+NEARLY_RECOVERED, OF_ONE_PAIR = 0.02, 0.5
+"""F1 below the best that is still as good, and what it is at least for a single labelled pair: it
+falls with the root of their number."""
+
+ENOUGH = 5
+"""Labelled rows that give a known intent a whole voice."""
 
 BELOW = 0.6
 """Share of a hill below the estimate: an intent that is missed costs half as much again as one too
@@ -96,18 +107,19 @@ def count_by_tree(
         n_known: How many intents are known; there are at least so many.
         generator: Source of randomness, on the device of the features.
         at_most: Largest number that may come out.
-        draws: Trees to average over; one is enough where all rows fit into it.
-        finest: Whether, without labels, the finest of several high hills counts, not the highest.
+        draws: Trees to average over; a single one may hold all rows.
+        finest: Whether, where no intent is known, the finest of several high hills counts, not the
+            highest.
     """
     n = len(embeddings)
-    m = min(n, max(GRAINS, 10 * n_known))
+    m = min(n if draws == 1 else int(DRAWN * n), max(GRAINS, 10 * n_known))
     least = max(1, n_known)
     if n < 4 or (at_most is not None and at_most <= least):  # noqa: PLR2004 - nothing to see
         return _certain(least if at_most is None else max(least, min(at_most, n)))
     drawn: list[tuple[WardTree, Grains]] = []
     heights, recoveries = [], []
     given = targets.cpu().numpy()
-    for _ in range(draws if n > m else 1):
+    for _ in range(draws):
         groups = grains(embeddings, m, generator=generator)
         tree = ward_tree(groups.centres, groups.weights)
         drawn.append((tree, groups))
@@ -125,7 +137,8 @@ def count_by_tree(
     mean = np.mean([r[:length] for r in recoveries], axis=0)
     if n_known and np.isfinite(mean).all():
         recovery = mean[np.minimum(numbers, length) - 1]
-    found = _estimate(numbers, rise, recovery, n_known, finest=finest)
+    sizes = np.bincount(given[given >= 0], minlength=least)
+    found = _estimate(numbers, rise, recovery, sizes, finest=finest and not n_known)
     cuts = [tree.cut(min(found.k, len(g.weights)))[g.labels] for tree, g in drawn]
     seen = float(np.mean([count_leftover(embeddings, labels) for labels in cuts]))
     leftover = min(round(seen), found.k - least)
@@ -167,15 +180,15 @@ def _estimate(
     numbers: IntArray,
     rise: NDArray[np.float64],
     recovery: NDArray[np.float64] | None,
-    n_known: int,
+    sizes: IntArray,
     *,
     finest: bool = False,
 ) -> IntentCount:
     """Weigh where the cost rises against what the labels say, on a logarithmic scale.
 
     Both curves have a hill with a ragged top: a point amid the hill moves less from draw to draw
-    than its highest one. The tree has seen all intents, labels only those that are known: that
-    many voices each of them has.
+    than its highest one. The tree has seen all intents, labels only those that are known, some of
+    them hardly: that many voices each of them has. `sizes` are the (m,) labelled rows of each.
     """
     steepest = int(numbers[rise.argmax()])
     if finest and recovery is None:
@@ -186,8 +199,10 @@ def _estimate(
         high = numbers[rise >= HILLS * rise.max()]
         return IntentCount(round(risen), int(high.min()), int(high.max()), numbers, rise)
     nearly = numbers[near & (rise >= NEARLY * rise.max())]
-    best = _best_recovered(numbers, recovery, near, steepest)
-    voices = n_known / (n_known + risen)
+    leeway = max(NEARLY_RECOVERED, OF_ONE_PAIR / np.sqrt(_pairs(sizes).sum()))
+    best = _best_recovered(numbers, recovery, near, steepest, leeway)
+    known = min(len(sizes), sizes.sum() / ENOUGH)
+    voices = known / (known + risen)
     k = round(risen ** (1 - voices) * best**voices)
     possible = (int(nearly.min()), int(nearly.max()), k, round(best))
     return IntentCount(k, min(possible), max(possible), numbers, rise, recovery)
@@ -204,10 +219,14 @@ def _finest(numbers: IntArray, rise: NDArray[np.float64]) -> int:
 
 
 def _best_recovered(
-    numbers: IntArray, recovery: NDArray[np.float64], near: NDArray[np.bool_], steepest: int
+    numbers: IntArray,
+    recovery: NDArray[np.float64],
+    near: NDArray[np.bool_],
+    steepest: int,
+    leeway: float,
 ) -> float:
     """Return the number that labels speak for, as near to the steepest rise as they allow."""
-    above = recovery - recovery.max() + NEARLY_RECOVERED
+    above = recovery - recovery.max() + leeway
     if (above[near] > 0).any():
         return _point_of(numbers, np.where(near, above, 0))
     allowed = numbers[above > 0]
@@ -289,7 +308,7 @@ def pair_recovery(
     return found
 
 
-def _pairs(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pairs(counts: NDArray[np.float64] | IntArray) -> NDArray[np.float64]:
     return counts * (counts - 1) / 2
 
 
