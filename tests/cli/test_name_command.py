@@ -36,9 +36,11 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(ronid, run) -> 
         assert chat.requests == []
         ronid("name", run.path, *options, "--quiet")
     assert shown.returncode == 0, shown.stderr
-    for _, _, body in chat.requests:
-        for message in body["messages"]:
-            assert message["content"] in shown.stdout
+    first, *later = [body["messages"] for _, _, body in chat.requests]
+    assert all(message["content"] in shown.stdout for message in first)
+    for messages in later:  # they also list the names that the model has just given
+        for message in messages:
+            assert message["content"].partition("Names already taken")[0] in shown.stdout
 
 
 def test_without_the_option_nothing_is_sent_and_json_lists_the_intents(ronid, run) -> None:

@@ -53,3 +53,16 @@ def test_a_new_name_gives_way_to_one_that_is_kept() -> None:
     found = name_beside(texts, discovery, {}, kept, [()] * 4)
     assert found[0].name == names[2]
     assert len(np.unique([intent.name for intent in found])) == 4
+
+
+def test_a_new_name_is_told_apart_from_a_kept_one_of_the_same_words_in_other_forms() -> None:
+    groups = [
+        ["kids on bikes", "bikes with a seat", "bikes for a child", "bikes"],
+        ["my bike is stuck", "stuck bike", *["the bike"] * 6],
+        list(SHOP.values())[2],
+    ]
+    texts, discovery = make_discovery(groups)
+    kept = {0: Intent(0, "Bikes", False, 0, 0.0, 0.0, 0.0, named_by="keyphrases")}
+    found = name_beside(texts, discovery, {}, kept, [()] * 3)
+    assert found[0].name == "Bikes"
+    assert found[1].name in {"bike_stuck", "stuck_bike"}

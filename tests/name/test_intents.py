@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ronid.name import name_intents
+from ronid.name.taken import name_stems
 from ronid.types import Discovery
 
 GROUPS = {
@@ -71,6 +72,19 @@ def test_a_contested_name_is_told_apart_by_a_phrase_before_a_number() -> None:
     assert found[2:] == ["refund", "refund_2"]
 
 
+def test_singular_and_plural_are_one_name_and_told_apart() -> None:
+    many = ["bikes for kids", "kids need bikes", *["bikes"] * 6]
+    one = ["bike is stuck", "stuck bike", *["my bike"] * 6]
+    found = names([many, one])
+    assert len(found) == len({name_stems(name) for name in found})
+    assert "kids" in found[0]
+    assert "stuck" in found[1]
+
+
+def test_where_nothing_tells_inflections_apart_a_number_does() -> None:
+    assert names([["bikes"] * 4, ["bike"] * 4]) == ["bikes", "bike_2"]
+
+
 def test_a_new_name_never_repeats_a_known_one() -> None:
     found = names([["hello there"] * 3, GROUPS["gift"]], known=("Gift_Card",))
     assert found[1] != "gift_card"
@@ -108,6 +122,19 @@ def test_a_known_intent_without_utterances_contests_no_name() -> None:
 def test_a_script_without_spaces_is_named_in_that_script() -> None:
     found = names([["我的信用卡丢了", "信用卡丢了怎么办", "昨天信用卡丢了"], GROUPS["gift"]])
     assert "信用卡" in found[0]
+
+
+def test_a_name_never_joins_characters_with_others_that_hold_or_overlap_them() -> None:
+    sent = ["什么时候发货", "请问什么时候发货", "订单什么时候发货", "什么时候"]
+    arrive = ["什么时候到", "包裹什么时候到", "快递什么时候到", "什么时候"]
+    found = names([sent, arrive, GROUPS["gift"]])
+    assert found[:2] == ["什么时候发货", "什么时候到"]
+
+
+def test_characters_that_belong_to_longer_ones_are_not_cut_off_them() -> None:
+    track = ["物流信息查询", "你好，物流信息查询", "请问物流信息查询"]
+    lost = ["我的信用卡丢了怎么办", "你好，我的信用卡丢了怎么办", "谢谢，我的信用卡丢了怎么办"]
+    assert names([track, lost]) == ["物流信息查询", "我的信用卡丢了怎么办"]
 
 
 def test_texts_and_labels_of_different_length_are_refused() -> None:

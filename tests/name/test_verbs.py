@@ -2,7 +2,7 @@ import pytest
 
 from made_run import make_discovery
 from ronid.name import name_intents
-from ronid.name.verbs import find_verbs
+from ronid.name.verbs import SHARE, find_verbs
 
 RESET = [
     "how do I reset my factory settings",
@@ -39,6 +39,20 @@ def test_requests_give_names_of_verb_and_object() -> None:
 def test_openings_of_requests_show_the_verb(request_: str) -> None:
     verbs = find_verbs([[request_] * 3])[0]
     assert verbs.lead({"order"}) == "cancel"
+
+
+def test_a_bare_noun_takes_the_verb_that_the_intent_asks_for_though_few_say_both() -> None:
+    both = ["please delete my account", "can you delete this account"]
+    asked = [*both, *["please delete everything", "can you delete my data"] * 3]
+    account = asked + [f"account {word}" for word in ("mail", "profile", "name", "login") * 13]
+    assert len(both) < SHARE * len(account) <= len(asked)
+    other = [["gift card", "buy a gift card"] * 3, ["pause my plan", "plan on hold"] * 3]
+    assert name(account, *other)[0] == "delete_account"
+
+
+def test_what_is_told_leads_no_name_where_few_say_it() -> None:
+    told = ["i bought a refund"] * 2 + ["i bought shoes"] * 2 + ["refund"] * 46
+    assert find_verbs([told])[0].lead({"refund"}) is None
 
 
 def test_a_noun_at_the_start_is_no_verb_unless_requests_show_it_is() -> None:

@@ -110,7 +110,7 @@ def _namer(url: str | None, model: str | None, timeout_s: float) -> "Namer | Non
 
 
 def _show_prompts(run: "RunFolder") -> None:
-    """Print the messages of every request, word for word."""
+    """Print the messages of every request; the model's own names join the taken ones on the way."""
     from ronid.export.rename import named_anew
     from ronid.name.llm import spell_out
 

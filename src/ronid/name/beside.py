@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from ronid.name.intents import BY_MODEL, name_intents
-from ronid.name.slug import unique
 from ronid.types import Discovery, Intent
 
 
@@ -37,23 +36,16 @@ def name_beside(
         prior=discovery.prior[order],
         known=tuple(known[i] for i in sorted(known)),
     )
-    described = name_intents(texts, ordered, [examples[i] for i in order])
+    settled = {int(place[i]): intent.name for i, intent in kept.items()}
+    described = name_intents(texts, ordered, [examples[i] for i in order], settled)
     found = [replace(described[place[i]], index=i) for i in range(k)]
-    taken = {name.lower() for name in known.values()} | {i.name.lower() for i in kept.values()}
-    return tuple(_named(intent, known, kept, taken) for intent in found)
+    return tuple(_as_kept(intent, kept.get(intent.index)) for intent in found)
 
 
-def _named(
-    intent: Intent, known: Mapping[int, str], kept: Mapping[int, Intent], taken: set[str]
-) -> Intent:
-    """Return the intent with the name it keeps, or one that nobody has."""
-    if intent.index in kept:
-        mine = kept[intent.index]
-        written = mine.named_by == "user" or mine.named_by.startswith(BY_MODEL)
-        words = (mine.description if written else "") or intent.description
-        return replace(intent, name=mine.name, named_by=mine.named_by, description=words)
-    if intent.index in known:
+def _as_kept(intent: Intent, mine: Intent | None) -> Intent:
+    """Return the intent as it was called before, with words that were written for it."""
+    if mine is None:
         return intent
-    name = unique(intent.name, taken)
-    taken.add(name.lower())
-    return replace(intent, name=name)
+    written = mine.named_by == "user" or mine.named_by.startswith(BY_MODEL)
+    words = (mine.description if written else "") or intent.description
+    return replace(intent, name=mine.name, named_by=mine.named_by, description=words)

@@ -1,16 +1,19 @@
 """From what a method found to intents people can read: name, description, examples, neighbours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ronid.name.exemplars import borderline, exemplars
+from ronid.name.function_words import choose_languages
 from ronid.name.keyphrases import distinct, find_phrases, rank_phrases
 from ronid.name.nearest import nearest_known
-from ronid.name.slug import is_name, slug, unique
+from ronid.name.slug import is_name, slug
+from ronid.name.taken import Taken
 from ronid.name.titles import choose_titles
 from ronid.name.verbs import find_verbs
+from ronid.name.words import ENGLISH
 from ronid.types import Discovery, IntArray, Intent
 
 DESCRIBED_BY = 3
@@ -26,6 +29,7 @@ def name_intents(
     texts: Sequence[str],
     discovery: Discovery,
     examples: Sequence[tuple[str, ...]] | None = None,
+    kept: Mapping[int, str] | None = None,
 ) -> tuple[Intent, ...]:
     """Describe every intent of a discovery; the new ones get a name of their own.
 
@@ -34,6 +38,7 @@ def name_intents(
         discovery: What a method found.
         examples: Exemplars of every intent where they are known already; the embeddings of the
             discovery are then not looked at.
+        kept: Names that new intents keep, by their index; the others are told apart from them.
 
     Returns:
         k intents in prototype order. Known intents keep their names untouched.
@@ -48,8 +53,12 @@ def name_intents(
         )
     members = [np.flatnonzero(discovery.labels == k) for k in range(discovery.n_intents)]
     read = [[texts[int(row)] for row in _spaced(rows, MOST_READ)] for rows in members]
-    groups = [[find_phrases(text) for text in own] for own in read]
-    ranked = rank_phrases(groups)
+    languages = choose_languages(read)
+    groups = [
+        [find_phrases(text, language or ENGLISH) for text in own]
+        for own, language in zip(read, languages, strict=True)
+    ]
+    ranked = rank_phrases(groups, languages)
     phrases = [tuple(phrase.text for phrase in distinct(each)) for each in ranked]
     central = examples or [
         exemplars(texts, rows, discovery.embeddings, prototype)
@@ -57,8 +66,9 @@ def name_intents(
     ]
     nearest = nearest_known(discovery.prototypes, discovery.known, discovery.rule)
     verbs = find_verbs(read)
-    titles = choose_titles(groups, ranked, discovery.known, verbs)
-    names = _complete(titles, central, discovery.known)
+    settled = dict(enumerate(discovery.known)) | dict(kept or {})
+    titles = choose_titles(groups, ranked, settled, verbs)
+    names = _complete(titles, central, settled)
     return tuple(
         Intent(
             index=k,
@@ -90,20 +100,21 @@ class _Name(NamedTuple):
 
 
 def _complete(
-    titles: dict[int, str], examples: Sequence[tuple[str, ...]], known: Sequence[str]
+    titles: dict[int, str], examples: Sequence[tuple[str, ...]], settled: Mapping[int, str]
 ) -> list[_Name]:
     """Fall back to the most central utterance, then to the intent's number."""
-    names = [_Name(name, "user") for name in known]
-    taken = {name.lower() for name in [*known, *titles.values()]}
-    for k in range(len(known), len(examples)):
-        if is_name(titles.get(k, "")):
-            names.append(_Name(titles[k], "keyphrases"))
-            continue
+    names = []
+    taken = Taken([*settled.values(), *titles.values()])
+    for k in range(len(examples)):
         example = slug(examples[k][0]) if examples[k] else ""
-        said = is_name(example)
-        name = unique(example if said else f"new_intent_{k}", taken)
-        names.append(_Name(name, "utterance" if said else "number"))
-        taken.add(name.lower())
+        if k in settled:
+            names.append(_Name(settled[k], "user"))
+        elif is_name(titles.get(k, "")):
+            names.append(_Name(titles[k], "keyphrases"))
+        elif is_name(example):
+            names.append(_Name(taken.take(example), "utterance"))
+        else:
+            names.append(_Name(taken.take(f"new_intent_{k}"), "number"))
     return names
 
 

@@ -11,7 +11,7 @@ import unicodedata
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Any
@@ -134,7 +134,7 @@ def prompt(intent: Intent, intents: Sequence[Intent]) -> str:
 
     Args:
         intent: The intent to name.
-        intents: All intents; the names of the others are taken.
+        intents: All intents as they are called by now; the names of the others are taken.
     """
     taken = ", ".join(other.name for other in intents if other.index != intent.index)
     examples = "\n".join(f"- {json.dumps(text, ensure_ascii=False)}" for text in intent.exemplars)
@@ -146,7 +146,10 @@ def prompt(intent: Intent, intents: Sequence[Intent]) -> str:
 
 
 def spell_out(intents: Sequence[Intent]) -> list[str]:
-    """Return the messages of every request, word for word, as people read them.
+    """Return the messages of every request as people read them.
+
+    The first is what is sent, word for word. In the others the names that a model gives on the
+    way take the place of those that the intents have now.
 
     Args:
         intents: All intents, as `name_by_model` gets them.
@@ -179,6 +182,7 @@ def name_by_model(
     progress = progress or Silent()
     wanted = to_name(intents)
     answers: dict[int, _Answer] = {}
+    current = {intent.index: intent for intent in intents}
     failures: Counter[str] = Counter()
     in_a_row = 0
     progress.begin("name", len(wanted))
@@ -187,7 +191,10 @@ def name_by_model(
             failures["not asked after failures in a row"] += 1
         else:
             try:
-                answers[intent.index] = _ask(namer, prompt(intent, intents), keep)
+                answer = _ask(namer, prompt(intent, list(current.values())), keep)
+                answers[intent.index] = answer
+                # What the model has just called one intent is taken for those that follow.
+                current[intent.index] = replace(intent, name=answer.name)
                 in_a_row = 0
             except _FailedError as failure:
                 failures[str(failure)] += 1
@@ -300,17 +307,35 @@ def _parse(body: bytes) -> _Answer:
     """Find name and description in an answer, whatever stands around the JSON object."""
     try:
         content = json.loads(body)["choices"][0]["message"]["content"]
-        start, stop = content.index("{"), content.rindex("}") + 1
-        values = json.loads(content[start:stop])
-        name, description = values["name"], values.get("description", "")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _FailedError("malformed answer") from None
-    if not isinstance(name, str) or not isinstance(description, str):
+    # Models think aloud before they answer: what counts is what they said last.
+    said = list(_objects(content)) if isinstance(content, str) else []
+    if not said:
         raise _FailedError("malformed answer")
+    name, description = said[-1]["name"], said[-1].get("description", "")
     legal = slug(name)
     if not is_name(legal) or legal.count("_") >= MOST_WORDS:
         raise _FailedError("unusable name")
     return _Answer(legal, _one_line(description))
+
+
+def _objects(content: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a text that have a name, in order; of nested ones the outer."""
+    decoder, start = json.JSONDecoder(), content.find("{")
+    while start >= 0:
+        stop = start + 1
+        try:
+            values, end = decoder.raw_decode(content, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            if isinstance(values.get("name"), str) and isinstance(
+                values.get("description", ""), str
+            ):
+                yield values
+                stop = end
+        start = content.find("{", stop)
 
 
 def _one_line(text: str) -> str:

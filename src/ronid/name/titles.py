@@ -3,15 +3,17 @@
 The strongest phrase leads. A single word takes the phrase that stands beside it in many of the
 same utterances ("twice" becomes "charged twice"). Where people ask for something to be done with
 it, the verb comes first ("factory settings" becomes "reset factory settings"). A name that two
-intents would share takes the phrase that tells them apart.
+intents would share, be it in another form ("bike", "bikes"), takes the phrase that tells the two
+apart.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ronid.name.keyphrases import Phrase, Utterance
-from ronid.name.slug import slug, unique
+from ronid.name.keyphrases import Phrase, Utterance, entangled
+from ronid.name.slug import slug
+from ronid.name.taken import Taken, name_stems
 from ronid.name.verbs import Verbs
 from ronid.name.words import stem, unspaced
 
@@ -26,40 +28,37 @@ SAID = 0.15
 def choose_titles(
     groups: Sequence[Sequence[Utterance]],
     ranked: Sequence[Sequence[Phrase]],
-    known: Collection[str],
+    settled: Mapping[int, str],
     verbs: Sequence[Verbs],
 ) -> dict[int, str]:
-    """Name the new intents that have any phrase.
+    """Name the intents that have any phrase and no name yet.
 
     Args:
         groups: The phrases of each utterance, per intent.
         ranked: The phrases of each intent, strongest first.
-        known: Names of the known intents, which are the first of `groups`.
+        settled: Names that stay, by position of the intent.
         verbs: What is asked for, per intent.
 
     Returns:
         Name by position of the intent; intents without phrases are left out.
     """
-    taken = {name.lower() for name in known}
-    new = [index for index in range(len(known), len(ranked)) if ranked[index]]
+    taken = Taken(settled.values())
+    new = [index for index in range(len(ranked)) if index not in settled and ranked[index]]
     heads = {index: _with_verb(_head(groups[index], ranked[index]), verbs[index]) for index in new}
-    sharing: dict[str, list[int]] = defaultdict(list)
+    sharing: dict[frozenset[str], list[int]] = defaultdict(list)
     for index in new:
-        sharing[slug(heads[index].text)].append(index)
+        sharing[name_stems(heads[index].text)].append(index)
 
     names: dict[int, str] = {}
     # Names nobody contests come first, so that a contested one never takes them.
-    for name, rivals in sorted(sharing.items(), key=lambda item: (len(item[1]), item[1])):
-        near = [groups[other] for other in _known_like(heads[rivals[0]], known)]
-        contested = len(rivals) > 1 or near or name.lower() in taken
+    for stems, rivals in sorted(sharing.items(), key=lambda item: (len(item[1]), item[1])):
+        near = [groups[other] for other in _holding(stems, settled)]
         for index in rivals:
-            if contested:
+            title = slug(heads[index].text)
+            if len(rivals) > 1 or near or taken.has(title):
                 others = [*near, *(groups[other] for other in rivals if other != index)]
                 title = _tell_apart(heads[index], groups[index], ranked[index], others, taken)
-            else:
-                title = name
-            names[index] = unique(title, taken)
-            taken.add(names[index].lower())
+            names[index] = taken.take(title)
     return names
 
 
@@ -88,10 +87,9 @@ def _with_verb(head: Phrase, verbs: Verbs) -> Phrase:
     return replace(head, text=f"{verb} {head.text}", stems=(stem(verb), *head.stems), position=0.0)
 
 
-def _known_like(head: Phrase, known: Collection[str]) -> list[int]:
-    """Find the known intents whose names hold all words of a name: "top up" says too little."""
-    names = [{stem(word) for word in slug(name).split("_")} for name in known]
-    return [index for index, words in enumerate(names) if words.issuperset(head.stems)]
+def _holding(stems: frozenset[str], settled: Mapping[int, str]) -> list[int]:
+    """Find the intents whose settled names hold all words of a name: "top up" says too little."""
+    return [index for index, name in settled.items() if name_stems(name) >= stems]
 
 
 def _tell_apart(
@@ -99,7 +97,7 @@ def _tell_apart(
     group: Sequence[Utterance],
     ranked: Sequence[Phrase],
     others: Sequence[Sequence[Utterance]],
-    taken: Collection[str],
+    taken: Taken,
 ) -> str:
     """Extend a contested name by the phrase most peculiar to this intent among its rivals."""
 
@@ -110,14 +108,22 @@ def _tell_apart(
     fitting = [
         phrase
         for phrase in ranked[:CANDIDATES]
-        if not set(phrase.stems) <= set(head.stems)
+        if not _holds(head, phrase)
+        and (_holds(phrase, head) or not entangled(head.text, phrase.text))
         and len(set(phrase.stems) | set(head.stems)) <= MAX_NAME_WORDS
     ]
     for phrase in sorted(fitting, key=peculiarity, reverse=True):
         title = slug(_join(head, phrase).text)
-        if title.lower() not in taken:
+        if not taken.has(title):
             return title
     return slug(head.text)
+
+
+def _holds(whole: Phrase, part: Phrase) -> bool:
+    """Say whether a phrase has all words of another, in scripts without spaces its characters."""
+    if set(part.stems) <= set(whole.stems):
+        return True
+    return entangled(whole.text, part.text) and part.text in whole.text
 
 
 def _shares_beside(
@@ -154,7 +160,7 @@ def _as_said(joined: Phrase, ranked: Sequence[Phrase]) -> Phrase:
 
 def _join(head: Phrase, phrase: Phrase) -> Phrase:
     """Put two phrases in the order they are said in; a phrase that holds the other replaces it."""
-    if set(head.stems) <= set(phrase.stems):
+    if _holds(phrase, head):
         return phrase
     first, second = sorted((head, phrase), key=lambda part: (part.position, part.text))
     words = [word for word in second.text.split() if word not in first.text.split()]

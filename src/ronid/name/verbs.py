@@ -35,16 +35,24 @@ LEAST_RATE = 0.2
 """Least share of a word's uses as a possible verb in which a request comes before it."""
 SHARE = 0.05
 """Least share of an intent's utterances that ask for the verb of its name."""
+FEW = 0.02
+"""The same share where the name would be a bare noun: "delete" is in many utterances, of which
+few say "account"."""
+LEAST_TOGETHER = 2
 OWN = 0.1
 """Least part of a verb's use, summed over intents, that falls to the intent named by it."""
 
 
 class Request(NamedTuple):
-    """A verb as it is said, its stem, and the stems of the content words after it."""
+    """A verb as it is said, its stem, and the stems of the content words after it.
+
+    Where nothing but "I" comes before the verb it may be told, not asked: "I bought ...".
+    """
 
     verb: str
     key: str
     about: frozenset[str]
+    told: bool
 
 
 @dataclass(frozen=True)
@@ -74,22 +82,29 @@ class Verbs:
         if any(self.shares.get(word, 0.0) >= SHARE and self._own(word) for word in phrase):
             return None
         counts: Counter[str] = Counter()
+        asked: Counter[str] = Counter()
         forms: dict[str, Counter[str]] = defaultdict(Counter)
         for requests in self.requests:
             fitting = [each for each in requests if not each.about.isdisjoint(phrase)]
             counts.update({each.key for each in fitting})
+            asked.update({each.key for each in fitting if not each.told})
             for each in fitting:
                 forms[each.key][each.verb] += 1
-        least = SHARE * len(self.requests)
-        able = [
-            key
-            for key in counts
-            if counts[key] >= least and self._own(key) and (len(phrase) == 1 or key not in _LIGHT)
-        ]
+        frequent = {key for key in counts if counts[key] >= SHARE * len(self.requests)}
+        if len(phrase) == 1:
+            frequent |= {key for key in counts if self._few_ask(key, asked[key])}
+        else:
+            frequent -= _LIGHT
+        able = [key for key in frequent if self._own(key)]
         if not able:
             return None
         best = max(able, key=lambda key: (counts[key] * self._specificity(key), key))
         return min(forms[best], key=lambda form: (-forms[best][form], form))
+
+    def _few_ask(self, key: str, count: int) -> bool:
+        """Say whether a verb of the intent is asked for with the phrase, if only now and then."""
+        least = max(LEAST_TOGETHER, FEW * len(self.requests))
+        return self.shares[key] >= SHARE and count >= least
 
     def _own(self, key: str) -> bool:
         return self.shares[key] >= OWN * self.totals[key]
@@ -138,8 +153,14 @@ def _candidates(text: str) -> tuple[list[Request], list[Request]]:
                 continue
             about = frozenset(stem(other) for other in words[place + 1 :] if is_content(other))
             if about:
-                (sure if opened else first).append(Request(word, stem(word), about))
+                told = place > 0 and words[place - 1] == "i" and not _modal_before(words, place)
+                (sure if opened else first).append(Request(word, stem(word), about, told))
     return sure, first
+
+
+def _modal_before(words: Sequence[str], place: int) -> bool:
+    """Say whether "can", "do" and the like come before the person: "can I ..."."""
+    return place > 1 and words[place - 2] in _KINDS["modals"]
 
 
 def _may_be_verb(word: str) -> bool:
@@ -158,5 +179,5 @@ def _opened(words: Sequence[str], place: int) -> bool:
     return (
         before in _KINDS["openings"]
         or before == "i"
-        or (before in _KINDS["people"] and ahead in _KINDS["modals"])
+        or (before in _KINDS["people"] and _modal_before(words, place))
     )

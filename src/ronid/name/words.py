@@ -1,7 +1,7 @@
 """The words of an utterance: cut at punctuation and stop words, in any script.
 
-An utterance becomes spans of words that may form a phrase together. English stop words end a
-span; determiners are skipped, so that "pause my membership" holds the phrase "pause membership".
+An utterance becomes spans of words that may form a phrase together. Stop words end a span;
+determiners are skipped, so that "pause my membership" holds the phrase "pause membership".
 Scripts written without spaces yield their character n-grams instead of words.
 """
 
@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
@@ -60,6 +61,31 @@ _ENGLISH = """
 STOP_WORDS = frozenset(_ENGLISH.split())
 """English words that name no intent; they end a phrase."""
 
+
+@dataclass(frozen=True)
+class Language:
+    """The words of a language that name no intent.
+
+    Args:
+        determiners: Skipped, so that the words around them form a phrase.
+        links: Inside a phrase ("mot de passe"), never at its ends.
+        stops: They end a phrase.
+        negations: No phrase of their own.
+    """
+
+    determiners: frozenset[str]
+    links: frozenset[str]
+    stops: frozenset[str]
+    negations: frozenset[str]
+
+    def is_function_word(self, word: str) -> bool:
+        """Say whether a word shows that a text is in this language."""
+        groups = (self.stops, self.determiners, self.links, self.negations)
+        return any(word in group for group in groups)
+
+
+ENGLISH = Language(_SKIPPED, frozenset(), STOP_WORDS, NEGATIONS)
+
 _SUFFIX = re.compile(r"(?<=...)(?:ing|ed|es|e)$|(?<=..)s$")
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 _ELISION_LETTERS = 2
@@ -86,24 +112,29 @@ def is_content(word: str) -> bool:
     return word not in STOP_WORDS and word not in _SKIPPED and not word.isdigit()
 
 
-def spans(text: str) -> list[list[str]]:
+def tokens(text: str) -> list[str]:
+    """Return all words of an utterance in lower case, short forms as `spans` reads them."""
+    return [_expand(word) for clause in clauses(text) for word in clause]
+
+
+def spans(text: str, language: Language = ENGLISH) -> list[list[str]]:
     """Cut an utterance into spans of lower-case content words.
 
     Args:
-        text: One utterance in any language.
+        text: One utterance.
+        language: Whose stop words and determiners to look for.
 
     Returns:
         The spans, in order; the words within one may form a phrase.
     """
-    plain = unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'")
     found: list[list[str]] = []
-    for clause in _BREAK.split(plain):
+    for clause in clauses(text):
         span: list[str] = []
-        for word in map(_expand, _WORD.findall(clause)):
-            if word in STOP_WORDS or word.isdigit():
+        for word in map(_expand, clause):
+            if word in language.stops or word.isdigit():
                 found.append(span)
                 span = []
-            elif word not in _SKIPPED:
+            elif word not in language.determiners:
                 span.append(word)
         found.append(span)
     return [span for span in found if span]
@@ -111,7 +142,7 @@ def spans(text: str) -> list[list[str]]:
 
 def unspaced(word: str) -> bool:
     """Say whether a word comes from a script that does not put spaces between words."""
-    return _NO_SPACES.search(word) is not None
+    return not word.isascii() and _NO_SPACES.search(word) is not None
 
 
 def summed(shares: Iterable[Mapping[Key, float]]) -> defaultdict[Key, float]:
