@@ -40,10 +40,11 @@ from ronid.export.run_report import report_of_run
 from ronid.metrics import hungarian_map
 from ronid.model import IntentModel, load_model
 from ronid.pipeline import Found, discover
-from ronid.run import Job, RunFolder, frozen_cache
+from ronid.run import Job, RunFolder
 from ronid.types import Corpus, FloatArray, IntArray
 from ronid.update import update_run
 from ronid.version import __version__
+from ronid.versions import frozen_cache
 
 ROUNDS = 5
 FIRST, KNOWN, AT_ONCE = 0.6, 0.75, 0.8

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from made_run import make_run
 from ronid import versions
 from ronid.errors import DataError, UsageError
 from ronid.run import open_finished
-from ronid.versions import current_folder, current_number, link, next_version, undo
+from ronid.versions import current_folder, current_number, frozen_cache, link, next_version, undo
 
 
 @pytest.fixture
@@ -56,6 +58,48 @@ def test_versions_follow_each_other_and_undo_goes_back_one_by_one(run: Path) -> 
     assert files(run) == before
     with pytest.raises(UsageError, match="no update to undo"):
         undo(run)
+
+
+def rows_of(run: Path) -> int:
+    return int(open_finished(run).assignments().num_rows)
+
+
+def longer(run: Path, by: int) -> None:
+    """Add a version with some rows more, and what a frozen encoder said of them."""
+    add(run, f"{by} more.csv")
+    path = open_finished(run).path / "assignments.parquet"
+    table = pq.read_table(path)
+    pq.write_table(pa.concat_tables([table, table.slice(0, by)]), path)
+    keep(run)
+
+
+def keep(run: Path) -> None:
+    frozen_cache(run, rows_of(run)).mkdir(parents=True, exist_ok=True)
+    (frozen_cache(run, rows_of(run)) / "vectors.bin").touch()
+
+
+def cached(run: Path) -> list[int]:
+    return sorted(int(path.name) for path in (run / "cache").iterdir())
+
+
+def test_undo_forgets_what_the_frozen_encoder_said_of_what_it_takes_out(run: Path) -> None:
+    first = rows_of(run)
+    keep(run)
+    longer(run, 2)
+    longer(run, 3)
+    assert cached(run) == [first, first + 2, first + 5]
+    undo(run)
+    assert cached(run) == [first, first + 2]
+    frozen_cache(run, first + 9).mkdir()  # of an update that was killed
+    undo(run)
+    assert cached(run) == [first]
+
+
+def test_undo_of_a_version_with_the_same_utterances_keeps_their_cache(run: Path) -> None:
+    longer(run, 2)
+    longer(run, 0)
+    undo(run)
+    assert cached(run) == [rows_of(run)]
 
 
 def undone_first(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

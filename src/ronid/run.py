@@ -34,7 +34,7 @@ from ronid.toml import to_toml
 from ronid.types import UNLABELLED, Corpus, DataReport, Discovery, FloatArray, Intent, Scores
 from ronid.vectors import write_vectors
 from ronid.version import __version__
-from ronid.versions import current_folder
+from ronid.versions import current_folder, frozen_cache
 
 COLLECTED = "collected.parquet"
 """Where an updated run keeps the utterances that fit none of its intents so far."""
@@ -232,6 +232,11 @@ class RunFolder:
         """Return one row per utterance."""
         return pq.read_table(self.path / "assignments.parquet")
 
+    def n_collected(self) -> int:
+        """Return how many utterances fit none of the intents so far."""
+        path = self.path / COLLECTED
+        return int(pq.read_metadata(path).num_rows) if path.exists() else 0
+
     def labelled(self) -> NDArray[np.bool_]:
         """Return (n,) which utterances have a label that counts.
 
@@ -266,28 +271,6 @@ class RunFolder:
         if scores is None:
             return None
         return {name: math.nan if value is None else value for name, value in scores.items()}
-
-
-def frozen_cache(path: Path, rows: int) -> Path:
-    """Return where a run keeps what a frozen encoder says of its utterances.
-
-    Args:
-        path: Folder of the run; its versions share it.
-        rows: Utterances of the version.
-    """
-    return path / "cache" / str(rows)
-
-
-def forget_caches(path: Path, *rows: int) -> None:
-    """Remove what a run kept of its frozen encoder, but for versions of some sizes.
-
-    Args:
-        path: Folder of the run.
-        rows: Utterances of the versions that may be needed soon.
-    """
-    needed = {frozen_cache(path, number) for number in rows}
-    for other in set(frozen_cache(path, 0).parent.glob("*")) - needed:
-        shutil.rmtree(other, ignore_errors=True)
 
 
 def open_run(path: Path) -> RunFolder:

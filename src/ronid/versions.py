@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from ronid.errors import DataError, UsageError
 from ronid.files import whole
 from ronid.together import finish
@@ -106,7 +108,7 @@ def next_version(run: Path) -> Iterator[Path]:
 
 
 def undo(run: Path, expected: int | None = None) -> int:
-    """Go back to the version before; what it replaced is removed.
+    """Go back to the version before; what it replaced is removed, what was cached of it too.
 
     Args:
         run: Folder of the run.
@@ -128,7 +130,32 @@ def undo(run: Path, expected: int | None = None) -> int:
             )
         _point_to(run, number - 1)
         shutil.rmtree(version_folder(run, number), ignore_errors=True)
+        # Nothing may be left of utterances that are taken out, not even as vectors.
+        left = (version_folder(run, each) / "assignments.parquet" for each in range(number))
+        forget_caches(run, *(pq.read_metadata(path).num_rows for path in left if path.exists()))
     return number - 1
+
+
+def frozen_cache(run: Path, rows: int) -> Path:
+    """Return where a run keeps what a frozen encoder says of its utterances.
+
+    Args:
+        run: Folder of the run; its versions share it.
+        rows: Utterances of the version.
+    """
+    return run / "cache" / str(rows)
+
+
+def forget_caches(run: Path, *rows: int) -> None:
+    """Remove what a run kept of its frozen encoder, but for versions of some sizes.
+
+    Args:
+        run: Folder of the run.
+        rows: Utterances of the versions that may be needed soon.
+    """
+    needed = {frozen_cache(run, number) for number in rows}
+    for other in set(frozen_cache(run, 0).parent.glob("*")) - needed:
+        shutil.rmtree(other, ignore_errors=True)
 
 
 def link(source: Path, target: Path) -> None:

@@ -1,11 +1,16 @@
 """What `ronid fit` says about the number of intents."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ronid.cli.tables import count_lines
+from made_run import make_run
+from ronid.cli.fit import _show
+from ronid.cli.tables import count_lines, run_summary
+from ronid.run import RunFolder
 
 FOUND = {"stage": "count", "k": 13, "low": 11, "high": 15}
 ONE = {"stage": "count", "k": 1, "low": 1, "high": 1}
@@ -47,3 +52,53 @@ def test_count_is_told(asked: int, found: dict[str, Any] | None, made: int, expe
     lines = said(asked, found, made)
     assert len(lines) == bool(expected)
     assert all(line.startswith(expected) for line in lines)
+
+
+EVIDENCE = FOUND | {"estimate": 13}
+
+
+def counted(path: Path, asked: int | None, found: dict[str, Any] | None) -> RunFolder:
+    """A run of four intents that was asked for some number."""
+    run = make_run(path)
+    run.write_facts(run.facts() | {"n_intents": asked})
+    if found is not None:
+        (run.path / "history.jsonl").write_text(json.dumps(found) + "\n")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "expected"),
+    [
+        pytest.param(4, None, (4, None, None, None, 4, True), id="exactly"),
+        pytest.param(None, EVIDENCE | {"k": 4}, (None, 13, 11, 15, 4, None), id="auto"),
+        pytest.param(28, EVIDENCE | {"k": 4}, (28, 13, 11, 15, 4, False), id="refused"),
+        pytest.param(4, EVIDENCE | {"k": 4}, (4, 13, 11, 15, 4, True), id="believed"),
+        pytest.param(5, EVIDENCE | {"k": 5}, (5, 13, 11, 15, 4, True), id="one stayed empty"),
+        pytest.param(None, {"stage": "count", "k": 4}, (None, 4, None, None, 4, None), id="rule"),
+    ],
+)
+def test_json_has_the_count(
+    tmp_path: Path, asked: int | None, found: dict[str, Any] | None, expected: tuple[Any, ...]
+) -> None:
+    names = ("asked", "estimate", "low", "high", "taken", "believed")
+    run = counted(tmp_path / "run", asked, found)
+    assert run_summary(run)["count"] == dict(zip(names, expected, strict=True))
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_number_that_was_not_taken_is_told_in_any_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool, quiet: bool
+) -> None:
+    _show(counted(tmp_path / "run", 28, EVIDENCE | {"k": 4}), as_json, quiet)
+    told = [line for line in capsys.readouterr().err.splitlines() if "asked for" in line]
+    assert len(told) == 1
+    assert told[0].startswith("28 intents asked for, but the data show 11 to 15: 4 were made")
+
+
+def test_quiet_is_quiet_where_the_number_was_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i, (asked, k) in enumerate([(None, 4), (4, 4)]):
+        _show(counted(tmp_path / f"run{i}", asked, EVIDENCE | {"k": k}), True, True)
+    assert capsys.readouterr().err == ""

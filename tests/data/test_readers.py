@@ -2,9 +2,11 @@ import csv
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -322,6 +324,20 @@ def test_errors_of_standard_input_say_so(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(DataError, match="standard input has no rows"):
         load("-")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("format", [None, "csv"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_pipe_is_read_whole_first(tmp_path: Path, format: str | None, packed: bool) -> None:
+    pipe, content = tmp_path / "63", b"text;label\nhello, you;a\nbye;b\n"
+    os.mkfifo(pipe)
+    content = gzip.compress(content) if packed else content
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    found = load(pipe, format=format)
+    writer.join()
+    assert (found.texts, found.labels) == (["hello, you", "bye"], ["a", "b"])
 
 
 cell = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).map(str.strip)

@@ -91,6 +91,43 @@ def test_a_few_letters_say_nothing(tokenizer: Any) -> None:
     assert warned([], tokenizer) == []
 
 
+SYMBOLS = ["😀😀", "🚀", "💔💔💔!", "🎉🎉", "👍?", "🍕🍕 ...", "🐶", "⚽⚽"]
+
+
+def test_utterances_of_unknown_symbols_alone_are_told_with_their_number(tokenizer: Any) -> None:
+    (told,) = warned(SYMBOLS * 9, tokenizer)
+    assert told.startswith("72 of 72 utterances hold nothing that the encoder knows, ")
+    assert told.endswith("leave them out, or fit with one that knows them: --encoder")
+    (told,) = warned([*READ_WELL["english"] * 40, *SYMBOLS], tokenizer)
+    assert told.startswith("8 of 208 utterances hold nothing")
+
+
+def test_of_many_utterances_the_number_is_told_roughly(tokenizer: Any) -> None:
+    texts = [*READ_WELL["english"] * 800, *SYMBOLS * 500]
+    (told,) = warned(texts, tokenizer)
+    assert told.startswith("about 4,000 of 8,000 utterances hold nothing")
+
+
+def test_a_few_symbols_among_words_say_nothing(tokenizer: Any) -> None:
+    assert warned([*READ_WELL["english"] * 200, *SYMBOLS], tokenizer) == []  # under a fiftieth
+    assert warned([*READ_WELL["english"], *SYMBOLS[:4]], tokenizer) == []
+    assert warned(["👍 5", "😀 ok", "🚲 2"] * 4, tokenizer) == []
+    assert warned(["12345", "???", "5 + 5", "$ 20", "!!", "..."] * 4, tokenizer) == []
+
+
+def test_letters_that_are_all_unknown_are_told_once(tokenizer: Any) -> None:
+    (told,) = warned(["ᚠᚢᚦᚨᚱᚲ", "ᚷᚹᚺᚾᛁ"] * 20, tokenizer)
+    assert "in a language that the encoder hardly knows" in told
+    language, symbols = warned([*["ᚠᚢᚦᚨᚱᚲ", "ᚷᚹᚺᚾᛁ"] * 20, *SYMBOLS * 5], tokenizer)
+    assert "in a language that the encoder hardly knows" in language
+    assert symbols.startswith("40 of 80 utterances hold nothing")
+
+
+def test_a_few_unknown_letters_each_are_told_too(tokenizer: Any) -> None:
+    (told,) = warned([*READ_WELL["english"] * 4, *["ᚠ", "ᚢ", "ᚦ"] * 2], tokenizer)
+    assert told.startswith("6 of 26 utterances hold nothing")
+
+
 def test_a_sample_is_looked_at_and_its_utterances_are_cut() -> None:
     asked: list[list[str]] = []
 

@@ -25,3 +25,11 @@ def test_a_number_is_said_with_what_became_of_it(
 ) -> None:
     run: Any = SimpleNamespace(count=lambda: None if found is None else FOUND | found)
     assert _asked(run, {"n_intents": asked}) == said
+
+
+def test_of_an_updated_run_it_is_said_which_version_was_counted() -> None:
+    run: Any = SimpleNamespace(count=lambda: FOUND | {"k": 29})
+    said = _asked(run, {"n_intents": None, "updates": [{}]})
+    assert said == "as many as the data show: 29 estimated, 25 to 32 possible, for version 0"
+    run = SimpleNamespace(count=lambda: None)
+    assert _asked(run, {"n_intents": 24, "updates": [{}]}) == "24, exactly, for version 0"

@@ -79,3 +79,8 @@ def test_a_number_that_was_asked_for_is_not_called_an_estimate() -> None:
     assert chart.note.endswith("5 estimated, 4 to 7 possible. 7 asked for, and taken.")
     (chart, _) = curves([{**COUNT, "start": 30}])
     assert chart.note.endswith("5 estimated, 4 to 7 possible. 30 asked for, and not believed.")
+
+
+def test_of_an_updated_run_the_number_is_that_of_version_0() -> None:
+    (chart, _) = curves([COUNT], updated=True)
+    assert chart.note.endswith("part; for version 0: 5 estimated, 4 to 7 possible.")

@@ -31,9 +31,19 @@ def test_every_utterance_survives_unchanged(report_data: ReportData) -> None:
 
 def test_header_counts_and_scores(report_data: ReportData) -> None:
     data = payload(render_report(report_data))
-    assert data["counts"] == {"utterances": 69, "known": 2, "new": 3, "labelled": 18}
+    counts = {"utterances": 69, "known": 2, "new": 3, "labelled": 18, "collected": None}
+    assert data["counts"] == counts
     assert dict(data["scores"])["Novel accuracy"] == "65.0"
     assert data["date"] == "2026-01-02"
+
+
+def test_an_updated_run_tells_its_version_what_is_collected_and_what_was_added(
+    report_data: ReportData,
+) -> None:
+    grown = dataclasses.replace(report_data, version=2, collected=7, added={3: 1, 4: 2})
+    data = payload(render_report(grown))
+    assert data["counts"]["collected"] == 7
+    assert [intent["added"] for intent in data["intents"]] == [0, 0, 0, 1, 2]
 
 
 def test_page_asks_for_nothing_outside(report_data: ReportData) -> None:

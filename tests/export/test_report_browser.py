@@ -51,6 +51,18 @@ def page(browser: Browser, report_data: ReportData, tmp_path: Path) -> Iterator[
     context.close()
 
 
+def test_an_updated_run_shows_what_was_added_and_what_is_collected(
+    browser: Browser, report_data: ReportData, tmp_path: Path
+) -> None:
+    grown = replace(report_data, version=2, collected=7, added={3: 2})
+    opened = browser.new_page()
+    opened.goto(write_report(tmp_path / "grown.html", grown).as_uri())
+    expect(opened.locator("#rows .added")).to_have_text(["since version 2"])
+    expect(opened.locator("#figures")).to_contain_text("Collected")
+    expect(opened.locator("#lead")).to_contain_text("7 more utterances fit none of them so far")
+    opened.close()
+
+
 def names(page: Page) -> list[str]:
     return page.locator("#rows .name").all_text_contents()
 

@@ -186,3 +186,9 @@ def test_too_little_to_judge_is_said(right: Evidence, rows: int) -> None:
     few = right.sampled(rows, np.random.default_rng(0))
     with pytest.raises(DataError, match="needs more than 10"):
         judge(few)
+
+
+def test_what_is_too_little_is_counted_in_good_english(right: Evidence) -> None:
+    one = replace(right.sampled(1, np.random.default_rng(0)), prototypes=right.prototypes[:1])
+    with pytest.raises(DataError, match=r"^the run has 1 utterance and 1 intent; "):
+        judge(one)

@@ -3,7 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ronid.update.novelty import FELLOWS, NEIGHBOURS, novelty, own_share, tightness
+from ronid.update.novelty import (
+    FELLOWS,
+    NEIGHBOURS,
+    neighbours_of,
+    novelty,
+    own_share,
+    tightness,
+)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -74,3 +81,17 @@ def test_tightness_counts_members_with_a_near_fellow() -> None:
     group = np.concatenate([near, np.eye(6, dtype=np.float32)[3:5]])
     assert tightness(group, usual, 0.1) == pytest.approx(6 / 8)
     assert tightness(group[:6], usual, 0.1) == 1.0
+
+
+@pytest.mark.parametrize(("sizes", "wanted"), [([90, 120, 400], 15), ([20, 24], 11), ([4], 5)])
+def test_no_more_neighbours_than_half_an_old_intent(sizes: list[int], wanted: int) -> None:
+    assert neighbours_of(np.array(sizes)) == wanted
+
+
+def test_small_intents_do_not_hide_what_is_new() -> None:
+    rng = np.random.default_rng(0)
+    old = unit(np.eye(20)[rng.integers(0, 10, 100)] + 0.1 * rng.normal(size=(100, 20)))
+    news = unit(np.eye(20)[rng.integers(10, 20, 400)] + 0.1 * rng.normal(size=(400, 20)))
+    few = novelty(old, news, neighbours=neighbours_of(np.full(10, 10))).newness
+    assert (few < 0.1).all()
+    assert (novelty(old, news).newness > 0.1).any()

@@ -21,7 +21,7 @@ from ronid.cli.options import (
     Run,
     TextColumn,
 )
-from ronid.cli.tables import judgement_table, scores_table
+from ronid.cli.tables import counted, judgement_table, scores_table
 from ronid.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def evaluate(
         print_json({"run": str(run), "input": source, "rows": len(rows), "scores": asdict(scores)})
         return
     if not quiet:
-        note(f"{len(rows):,} utterances with a true intent; figures in percent")
+        note(f"{counted(len(rows), 'utterance')} with a true intent; figures in percent")
     scores_table(scores)
 
 
@@ -100,15 +100,21 @@ def _tell(corpus: "Corpus", texts: Sequence[str], run: "RunFolder") -> None:
         note(message)
     tell_dropped(corpus)
     if len(texts) < len(corpus):
-        note(f"{len(corpus) - len(texts):,} utterances have no true intent and were left out")
+        note(_left_out(len(corpus) - len(texts)))
     pairs = zip(run.assignments()["text"].to_pylist(), run.labelled(), strict=True)
     labelled = {text for text, given in pairs if given}
     seen = sum(text in labelled for text in texts)
     if seen:
+        were = "was" if seen == 1 else "were"
         note(
-            f"{seen:,} of these utterances were labelled in the fit; the figures flatter the run, "
-            "leave them out for fair ones"
+            f"{seen:,} of these utterances {were} labelled in the fit; the figures flatter the "
+            "run, leave such out for fair ones"
         )
+
+
+def _left_out(number: int) -> str:
+    have = "has no true intent and was" if number == 1 else "have no true intent and were"
+    return f"{counted(number, 'utterance')} {have} left out"
 
 
 def _judge(

@@ -10,7 +10,7 @@ import typer
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
-from ronid.cli.tables import count_lines, intents_table, run_summary, scores_table
+from ronid.cli.tables import count_lines, intents_table, refused_lines, run_summary, scores_table
 from ronid.errors import RonidWarning, UsageError
 from ronid.presets import AUTO, WITHOUT_GPU
 
@@ -103,11 +103,11 @@ def fit(
     _check_before_work(corpus, wanted, settings)
     if _on_gpu(device):
         settings = _settings(asked, encoder, gpu=True)
-    elif settings.method == "ronid" and asked.preset == AUTO and not quiet:
-        note(WITHOUT_GPU)
+    elif not quiet:
+        for line in without_gpu(asked, settings.method):
+            note(line)
     job = Job(corpus, held_out, wanted, settings, seed, device, exact=exactly)
-    origin = "standard input" if source == "-" else Path(source).name
-    run = start(out, job, origin, quiet)
+    run = start(out, job, origin_of(source), quiet)
     with on_interrupt(partial(finished_left, run)):
         _show(run, as_json, quiet)
 
@@ -131,6 +131,13 @@ def read_corpus(source: str, **how: Any) -> "Corpus":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # the report says the same with counts
         return load(source, **how)
+
+
+def origin_of(source: str) -> str:
+    """Return what to call the place that utterances came from; pipes have numbers for names."""
+    if source == "-":
+        return "standard input"
+    return Path(source).name if Path(source).is_file() else "a pipe"
 
 
 def tell_dropped(corpus: "Corpus") -> None:
@@ -220,6 +227,20 @@ def _check_before_work(corpus: "Corpus", intents: int | None, settings: "MethodC
     locate(settings.encoder.name)
 
 
+def without_gpu(asked: "Asked", name: str) -> list[str]:
+    """Say what a CPU costs: accuracy by the preset it gets, or hours."""
+    from ronid.methods import METHODS
+
+    if name == "ronid":
+        return [WITHOUT_GPU] if asked.preset == AUTO else []
+    if not METHODS[name].wants_gpu or asked.changes:
+        return []
+    return [
+        f"without a GPU method '{name}' may take hours at its published length; a file for "
+        "--config can make it shorter, `ronid methods` lists those that are quick"
+    ]
+
+
 def _on_gpu(device: str) -> bool:
     """Whether the work will be done on a GPU; to know that takes torch, which is slow to import."""
     from ronid.train.optim import choose_device
@@ -241,8 +262,12 @@ def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
     """Print what a run found."""
     from ronid.types import Scores
 
+    # Whoever asked for a number and got another must hear of it, however quiet it is to be.
+    told = refused_lines(run) if quiet else count_lines(run)
     if as_json:
         print_json(run_summary(run))
+        for line in told:
+            note(line)
         return
     intents_table(run)
     scores = run.scores()
@@ -250,7 +275,7 @@ def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
         if not quiet:
             note("agreement with the truth given, unlabelled utterances only; in percent")
         scores_table(Scores(**scores))
+    for line in told:
+        note(line)
     if not quiet:
-        for line in count_lines(run):
-            note(line)
         note(f"report: {run.path / 'report.html'}")

@@ -53,7 +53,21 @@ def run_summary(run: "RunFolder") -> dict[str, Any]:
         "run": str(run.path),
         "report": str(run.path / "report.html"),
         "scores": run.scores(),
+        "count": _count(run),
         "intents": [asdict(intent) for intent in run.intents()],
+    }
+
+
+def _count(run: "RunFolder") -> dict[str, Any]:
+    """Return how many intents were asked for, what the data said, and what was taken."""
+    found, asked = run.count(), run.facts()["n_intents"]
+    taken = len(run.intents())
+    told = {} if found is None else {"estimate": found["k"]} | found
+    return {
+        "asked": asked,
+        **{key: told.get(key) for key in ("estimate", "low", "high")},
+        "taken": taken,
+        "believed": None if asked is None else asked == told.get("k", taken),
     }
 
 
@@ -90,29 +104,44 @@ def scores_table(scores: "Scores") -> None:
 
 def count_lines(run: "RunFolder") -> list[str]:
     """Say how the number of intents was found, in one line; none where it was given."""
-    found = run.count()
-    if found is None:
-        return []
-    # Those that stayed empty were dropped; updates may have added some since.
-    k, asked = min(found["k"], len(run.intents())), run.facts()["n_intents"]
-    between = _range(found["low"], found["high"]) if "low" in found else f"about {k}"
+    found, refused = run.count(), refused_lines(run)
+    if found is None or refused:
+        return refused
+    k, between = _made(run, found)
+    asked = run.facts()["n_intents"]
     if asked is None:
-        told = f"{_intents(k)}, found from the data ({between} possible)"
+        told = f"{counted(k, 'intent')}, found from the data ({between} possible)"
         return [f"{told}; --intents N sets their number"]
-    if k < asked:
-        return [
-            f"{_intents(asked)} asked for, but the data show {between}: "
-            f"{k} {'was' if k == 1 else 'were'} made; "
-            "--exactly makes as many as asked for"
-        ]
     if asked < found.get("low", 0):
-        return [f"{_intents(asked)}, as asked for, but the data show {between}"]
+        return [f"{counted(asked, 'intent')}, as asked for, but the data show {between}"]
     return []
 
 
-def _intents(number: int) -> str:
-    """Return a number of intents in words, in the plural where there is not one."""
-    return f"{number} intent{'' if number == 1 else 's'}"
+def refused_lines(run: "RunFolder") -> list[str]:
+    """Say that a number of intents was asked for and not taken, in one line; none where it was."""
+    found, asked = run.count(), run.facts()["n_intents"]
+    if found is None or asked is None:
+        return []
+    k, between = _made(run, found)
+    if k >= asked:
+        return []
+    return [
+        f"{counted(asked, 'intent')} asked for, but the data show {between}: "
+        f"{k} {'was' if k == 1 else 'were'} made; "
+        "--exactly makes as many as asked for"
+    ]
+
+
+def _made(run: "RunFolder", found: dict[str, Any]) -> tuple[int, str]:
+    """Return how many intents were made, and what is possible in words."""
+    # Those that stayed empty were dropped; updates may have added some since.
+    k = min(found["k"], len(run.intents()))
+    return k, _range(found["low"], found["high"]) if "low" in found else f"about {k}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where there is not one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _range(low: int, high: int) -> str:

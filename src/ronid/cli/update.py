@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ronid.cli.console import Bars, note, print_json
-from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.fit import origin_of, read_corpus, tell_dropped
 from ronid.cli.interrupt import UNCHANGED, on_interrupt, version_left
 from ronid.cli.options import (
     AsJson,
@@ -23,6 +23,7 @@ from ronid.cli.options import (
     Run,
     TextColumn,
 )
+from ronid.cli.tables import counted
 
 if TYPE_CHECKING:
     from ronid.update.record import Update
@@ -70,7 +71,7 @@ def update(
         done = update_run(
             run,
             corpus,
-            source="standard input" if source == "-" else Path(source).name,
+            source=origin_of(source),
             threshold=threshold,
             least=least,
             device=device,
@@ -112,7 +113,7 @@ def undo(run: Run, as_json: AsJson = False) -> None:
             print_json({"run": str(run), **row})
             return
         made = "as `ronid fit` made it" if number == 0 else f"of {row['when']}"
-        counts = f"{row['utterances']:,} utterances, {row['intents']:,} intents"
+        counts = f"{counted(row['utterances'], 'utterance')}, {counted(row['intents'], 'intent')}"
         typer.echo(f"back to version {number}, {made}: {counts}")
 
 

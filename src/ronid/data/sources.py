@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -94,7 +94,7 @@ class Source:
 def open_source(
     source: str | Path, encoding: str, format: str | None, named: Sequence[str] = ()
 ) -> Iterator[Source]:
-    """Find a file, or copy standard input ("-") to a temporary one, and decide its format.
+    """Find a file, or copy standard input ("-") or a pipe to a temporary one; decide its format.
 
     Args:
         source: Path, or "-".
@@ -117,17 +117,27 @@ def open_source(
     if format is not None and format not in FORMATS.values():
         known = ", ".join(dict.fromkeys(FORMATS.values()))
         raise DataError(f"format {format!r} is unknown; the formats read are: {known}")
+    path = Path(source)
     if str(source) != "-":
-        path = _existing(Path(source))
-        yield _checked(Source(path, str(path), format or _format_by_ending(path), encoding))
-        return
+        path = _existing(path)
+        if path.is_file():
+            yield _checked(Source(path, str(path), format or _format_by_ending(path), encoding))
+            return
     # A copy on disk keeps memory small, and lets the reader look at the beginning twice.
+    name = "standard input" if str(source) == "-" else str(path)
     with tempfile.TemporaryDirectory(prefix="ronid-") as folder:
-        path = Path(folder) / "stdin"
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        format = format or _format_by_content(path, named)
-        yield _checked(Source(path, "standard input", format, encoding))
+        whole = Path(folder) / "stream"
+        with whole.open("wb") as copy, _stream(source) as stream:
+            shutil.copyfileobj(stream, copy)
+        format = format or _format_by_content(whole, named)
+        yield _checked(Source(whole, name, format, encoding))
+
+
+def _stream(source: str | Path) -> AbstractContextManager[IO[bytes]]:
+    """Open what can be read once only: standard input, which stays open, or a pipe."""
+    if str(source) == "-":
+        return nullcontext(sys.stdin.buffer)
+    return Path(source).expanduser().open("rb")
 
 
 def _existing(path: Path) -> Path:

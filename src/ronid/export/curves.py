@@ -65,12 +65,13 @@ class Chart:
     mark: float | None = None
 
 
-def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
+def curves(history: Sequence[Mapping[str, Any]], *, updated: bool = False) -> tuple[Chart, ...]:
     """Choose the charts for a training history.
 
     Args:
         history: One flat mapping per epoch: "stage", "epoch" and numbers. Unknown keys, and
             values that are missing or not finite, are left out.
+        updated: Whether the run has changed since, so that the number of intents is an old one.
 
     Returns:
         Charts with at least one point each, in the order of the stages.
@@ -115,11 +116,12 @@ def curves(history: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
                 _series(rows, {"silhouette": "silhouette"}),
             ),
         ]
-    charts += _counting(next((row for row in history if row.get("stage") == "count"), {}))
+    row = next((row for row in history if row.get("stage") == "count"), {})
+    charts += _counting(row, "for version 0: " if updated else "")
     return tuple(chart for chart in charts if chart.series)
 
 
-def _counting(row: Mapping[str, Any]) -> list[Chart]:
+def _counting(row: Mapping[str, Any], whose: str) -> list[Chart]:
     """Return the evidence for the number of intents: its curves over that number."""
     numbers = row.get("numbers", ())
     said = f"{row.get('estimate')} estimated, {row.get('low')} to {row.get('high')} possible."
@@ -135,7 +137,7 @@ def _counting(row: Mapping[str, Any]) -> list[Chart]:
     return [
         Chart(
             title,
-            f"{note}; {said}",
+            f"{note}; {whose}{said}",
             "",
             (Series(key, tuple(zip(numbers, row[key], strict=True))),),
             over="intents",

@@ -46,6 +46,9 @@ class ReportData:
         created: Date on the page; today when None.
         prior: Whether the shares of the intents were estimated apart from their sizes.
         updates: A heading and lines for every update, newest first.
+        version: Of the run; what was counted and trained is of version 0.
+        collected: Utterances that updates found to fit no intent so far; None without updates.
+        added: Version that added an intent, by its index; those of the fit are not in it.
     """
 
     title: str
@@ -62,6 +65,9 @@ class ReportData:
     created: date | None = None
     prior: bool = True
     updates: Sequence[tuple[str, Sequence[str]]] = ()
+    version: int = 0
+    collected: int | None = None
+    added: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = {
@@ -136,12 +142,16 @@ def _payload(report: ReportData) -> dict[str, Any]:
             "known": known,
             "new": len(report.intents) - known,
             "labelled": _labelled(report),
+            "collected": report.collected,
         },
         "prior": report.prior,
         "scores": _scores(report.scores),
-        "intents": [_intent(intent) for intent in report.intents],
+        "intents": [
+            _intent(intent) | {"added": report.added.get(place, 0)}
+            for place, intent in enumerate(report.intents)
+        ],
         "points": _points(report),
-        "charts": [asdict(chart) for chart in curves(report.history)],
+        "charts": [asdict(chart) for chart in curves(report.history, updated=report.version > 0)],
         "data": _data_lines(report.data_report),
         "updates": [[heading, list(lines)] for heading, lines in report.updates],
         "settings": [[str(key), str(value)] for key, value in report.summary.items()],

@@ -7,8 +7,9 @@ import numpy as np
 
 from ronid.config import MethodConfig
 from ronid.export.report import ReportData, write_report
-from ronid.export.updates import update_lines
+from ronid.export.updates import added_by, title_of, update_lines
 from ronid.methods import METHODS, from_toml
+from ronid.review.base import found_first
 from ronid.run import RunFolder
 from ronid.types import UNLABELLED, Scores
 
@@ -24,9 +25,10 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         The file written.
     """
     table, facts = run.assignments(), run.facts()
+    updates = facts.get("updates", ())
     config, scores = from_toml(run.path / "config.toml"), run.scores()
     data = ReportData(
-        title=f"Intents found in {facts['source']}",
+        title=title_of(facts),
         texts=table["text"].to_pylist(),
         labels=table["index"].to_numpy(),
         intents=run.intents(),
@@ -38,7 +40,10 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
         scores=Scores(**scores) if scores else None,
         data_report=run.data_report(),
         prior=METHODS[config.method].estimates_prior,
-        updates=[update_lines(each) for each in reversed(facts.get("updates", ()))],
+        updates=[update_lines(each) for each in reversed(updates)],
+        version=len(updates),
+        collected=run.n_collected() if updates else None,
+        added=added_by(facts, found_first(run, table)[2]),
     )
     return write_report(path or run.path / "report.html", data)
 
@@ -46,7 +51,7 @@ def report_of_run(run: RunFolder, path: Path | None = None) -> Path:
 def _summary(run: RunFolder, config: MethodConfig, facts: dict[str, Any]) -> dict[str, str]:
     """Return the settings worth reading; config.toml has them all."""
     return {
-        "Method": f"{METHODS[config.method].title}, preset {config.preset}",
+        "Method": f"{METHODS[config.method].full_title}, preset {config.preset}",
         "Encoder": _shown(config.encoder.name),
         "Intents asked for": _asked(run, facts),
         "Seed": str(facts["seed"]),
@@ -56,6 +61,10 @@ def _summary(run: RunFolder, config: MethodConfig, facts: dict[str, Any]) -> dic
 
 def _asked(run: RunFolder, facts: dict[str, Any]) -> str:
     """Return how many intents were asked for, and what the data said where they were asked."""
+    return _asked_of_fit(run, facts) + (", for version 0" if facts.get("updates") else "")
+
+
+def _asked_of_fit(run: RunFolder, facts: dict[str, Any]) -> str:
     asked, found = facts["n_intents"], run.count()
     if found is None:
         return "as many as the data show" if asked is None else f"{asked}, exactly"

@@ -116,7 +116,8 @@ def judge(
     """
     if len(evidence) <= NEIGHBOURS or evidence.n_intents < 2:
         raise DataError(
-            f"the run has {len(evidence)} utterances and {evidence.n_intents} intents; "
+            f"the run has {_counted(len(evidence), 'utterance')} and "
+            f"{_counted(evidence.n_intents, 'intent')}; "
             f"to be judged without truth it needs more than {NEIGHBOURS} and at least 2"
         )
     whole, progress = evidence, progress or Silent()
@@ -143,6 +144,10 @@ def judge(
         judged=len(evidence),
         refit=None if refit is None else agreement(whole.labels, refit),
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary(parts: Parts) -> float:

@@ -29,9 +29,9 @@ from ronid.review.apply import apply
 from ronid.review.desk import Desk, open_desk
 from ronid.review.events import Event, Learn, make_event
 from ronid.review.state import State
-from ronid.run import COLLECTED, forget_caches, frozen_cache, open_finished
+from ronid.run import COLLECTED, open_finished
 from ronid.types import DataReport, FloatArray, Intent
-from ronid.versions import current_number, next_version
+from ronid.versions import current_number, forget_caches, frozen_cache, next_version
 
 TRAINER = "ronid"
 """Who trained, where nobody says."""
@@ -151,7 +151,7 @@ def _summary(
         version=0,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         who="",
-        source=f"{len(acts):,} decisions of {', '.join(people)}",
+        source=f"{len(acts):,} decision{'s' * (len(acts) != 1)} of {', '.join(people)}",
         seen=0,
         decisions=len(acts),
         labels=trained.labels,

@@ -28,15 +28,18 @@ from ronid.files import read_json
 from ronid.model import IntentModel, load_model
 from ronid.progress import Progress, Silent
 from ronid.reject import closeness
-from ronid.run import COLLECTED, RunFolder, forget_caches, open_finished
-from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent
+from ronid.run import COLLECTED, RunFolder, open_finished
+from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent, Rule
 from ronid.update.adapt import adapt, can_adapt
 from ronid.update.drift import Drift, Members, find_drift
 from ronid.update.grow import Beside, Grown, grow, least_size, prototype_of
 from ronid.update.record import NewIntent, Update
 from ronid.update.source import Source
 from ronid.update.version import Arrivals, Version, opened
-from ronid.versions import current_number, next_version
+from ronid.versions import current_number, forget_caches, next_version
+
+BLOCK = 8192
+"""Utterances that are compared with all intents at a time."""
 
 
 def update_run(  # noqa: PLR0913 - what comes, where to, and how
@@ -79,6 +82,7 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         vectors = Source(path, run, model, progress or Silent())
         waiting = _collected(run)
         warn_of_doubles(corpus, run, waiting)
+        warn_of_size(len(corpus), len(vectors.labels))
         came = _after_collected(run, waiting, corpus)
         seen = vectors.seen(came)
         given, model = _with_given(model, came, seen.came.vectors)
@@ -102,12 +106,13 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         before = vectors.features
         if grown.before is not None:  # the encoder has learnt
             before, model = grown.before, replace(model, scope=grown.scope)
-        drift = _drift(run, model, came, grown)
+        drift = _drift(run, model, came, grown, len(corpus))
+        elsewhere = seen_elsewhere(before, vectors.labels, grown.prototypes, model.rule)
         said("naming and writing")
         version = Version(run, folder, came, grown, before)
         model = version.write_model(model)
         done = _summary(run, model, corpus, grown, drift)
-        done = replace(done, version=current_number(path) + 1, source=source)
+        done = replace(done, version=current_number(path) + 1, source=source, elsewhere=elsewhere)
         done = replace(done, seconds=round(time.perf_counter() - started, 3))
         version.write_rest(corpus.report, done)
         if frozen is not None:
@@ -149,6 +154,17 @@ def warn_of_doubles(corpus: Corpus, run: RunFolder, waiting: Arrivals) -> None:
     some = _tell_doubles("id", corpus.ids or [], ids, least=1)
     if not some:
         _tell_doubles("text", corpus.texts, texts, least=max(1, len(corpus)))
+
+
+def warn_of_size(came: int, old: int) -> None:
+    """Say it where more came than is there: what is new is seen beside what is old."""
+    if came > old:
+        warnings.warn(
+            f"{came:,} utterances came and the run has {old:,}; where most is new, `ronid fit` of "
+            "all of them finds intents better than an update",
+            RonidWarning,
+            stacklevel=2,
+        )
 
 
 def _tell_doubles(what: str, own: list[str], there: set[str], *, least: int) -> bool:
@@ -221,13 +237,38 @@ def _warn_of_likeness(fresh: list[str], there: list[str]) -> None:
             )
 
 
-def _drift(run: RunFolder, model: IntentModel, came: Arrivals, grown: Grown) -> tuple[Drift, ...]:
-    """Compare what came to the old intents with what they had."""
+def seen_elsewhere(
+    vectors: FloatArray | None, labels: IntArray, prototypes: FloatArray, rule: Rule
+) -> int | None:
+    """Return how many utterances are nearest to another intent than theirs.
+
+    Args:
+        vectors: (n, d) features, or None where they are not known.
+        labels: (n,) their intents.
+        prototypes: (k, d) of all intents.
+        rule: What closeness is.
+    """
+    if vectors is None:
+        return None
+    blocks = range(0, len(vectors), BLOCK)  # no n x k matrix is held
+    nearest = [closeness(vectors[i : i + BLOCK], prototypes, rule).argmax(1) for i in blocks]
+    return int((np.concatenate([*nearest, labels[:0]]) != labels).sum())
+
+
+def _drift(
+    run: RunFolder, model: IntentModel, came: Arrivals, grown: Grown, own: int
+) -> tuple[Drift, ...]:
+    """Compare what came to the old intents with what they had.
+
+    Only the last `own` utterances came now. Those collected earlier were set aside for being
+    unusual: where they fit now, they say nothing of how their intent is used now.
+    """
     names = [intent.name for intent in run.intents()]
     assert model.scope is not None
     vectors = model.scope.vectors.astype(np.float32) * model.scope.scale
     nearest = closeness(vectors, model.prototypes[: len(names)], model.rule).argmax(1)
-    rows = np.flatnonzero(grown.fits & (grown.labels < len(names)))
+    now_came = np.arange(len(grown.labels)) >= len(grown.labels) - own
+    rows = np.flatnonzero(grown.fits & (grown.labels < len(names)) & now_came)
     now = Members(grown.vectors[rows], grown.labels[rows])
     return find_drift(Members(vectors, nearest), now, [came.texts[row] for row in rows], names)
 
@@ -236,8 +277,7 @@ def _summary(
     run: RunFolder, model: IntentModel, corpus: Corpus, grown: Grown, drift: tuple[Drift, ...]
 ) -> Update:
     """Count what became of the utterances."""
-    before = len(run.intents())
-    own = slice(len(grown.labels) - len(corpus), None)
+    before, earlier = len(run.intents()), len(grown.labels) - len(corpus)
     new = model.intents[before:]
     return Update(
         version=0,
@@ -245,10 +285,13 @@ def _summary(
         source="",
         rows=len(corpus),
         labelled=sum(label is not None for label in corpus.labels),
-        fitted=int((grown.fits & (grown.labels < before))[own].sum()),
+        fitted=int((grown.fits & (grown.labels < before))[earlier:].sum()),
+        waited=int(grown.fits[:earlier].sum()),
         collected=int((~grown.fits).sum()),
         new=tuple(NewIntent(i.index, i.name, i.size, i.known) for i in new),
         drift=drift,
+        old=len(run.assignments()),
+        elsewhere=None,
         utterances=len(run.assignments()) + int(grown.fits.sum()),
         intents=len(model.intents),
         seconds=0.0,

@@ -19,7 +19,7 @@ from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.count import count_by_tree
 from ronid.reject import Scope, closeness
 from ronid.types import FloatArray, IntArray, Rule
-from ronid.update.novelty import Novelty, novelty, own_share, tightness
+from ronid.update.novelty import Novelty, neighbours_of, novelty, own_share, tightness
 
 Flags = NDArray[np.bool_]
 
@@ -166,7 +166,10 @@ def grow(
         learn: Trains the encoder on where there are new intents; None where it stands still.
     """
     free, k = fixed < 0, len(old.prototypes)
-    seen = novelty(old.seen.plain, came.plain, seed=seed)
+    sizes = np.bincount(old.labels, minlength=k)
+    seen = novelty(
+        old.seen.plain, came.plain, neighbours=neighbours_of(sizes[sizes > 0]), seed=seed
+    )
     strange = free & (seen.newness < old.threshold)
     groups = new_groups(came, strange, old, seen, seed)
     labels = np.where(free, old.nearest(came.vectors, came.vectors[:0]), fixed)

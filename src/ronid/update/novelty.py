@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ronid.reject import Floats, p_values
-from ronid.types import FloatArray
+from ronid.types import FloatArray, IntArray
 
-NEIGHBOURS = 15
-"""Nearest others that are looked at."""
+NEIGHBOURS, LEAST_NEIGHBOURS = 15, 5
+"""Nearest others that are looked at: half of an old intent, between these numbers."""
 
 ASKED = 1_000
 """Old utterances that tell how new neighbours usually are."""
@@ -41,18 +41,32 @@ class Novelty:
     usual: Floats
 
 
-def novelty(old: FloatArray, came: FloatArray, *, seed: int = 0) -> Novelty:
+def neighbours_of(sizes: IntArray) -> int:
+    """Return how many neighbours to look at beside old intents of (k,) sizes.
+
+    Beyond its own intent an old utterance has any neighbours, new ones as well.
+    """
+    half = int(np.median(sizes)) // 2 if len(sizes) else 0
+    return min(NEIGHBOURS, max(LEAST_NEIGHBOURS, half))
+
+
+def novelty(
+    old: FloatArray, came: FloatArray, *, neighbours: int = NEIGHBOURS, seed: int = 0
+) -> Novelty:
     """Look at the neighbours of all that came, and of some that were there.
 
     Args:
         old: (m, w) unit vectors of old utterances, two or more.
         came: (n, w) unit vectors of those that came.
+        neighbours: How many.
         seed: Of the old utterances that are asked.
     """
     points = torch.from_numpy(np.concatenate([old, came]).astype(np.float32))
     drawn = np.random.default_rng(seed).permutation(len(old))[:ASKED]
-    shares, _ = _neighbours(points, torch.arange(len(old), len(points)), len(old))
-    others, nearest = _neighbours(points, torch.from_numpy(drawn), len(old))
+    asked = (torch.arange(len(old), len(points)), torch.from_numpy(drawn))
+    (shares, _), (others, nearest) = (
+        _neighbours(points, rows, len(old), neighbours) for rows in asked
+    )
     # Shares that are the larger the newer become distances that are: p_values counts those beyond.
     return Novelty(p_values(np.sort(others), shares), np.sort(1 - nearest))
 
@@ -89,9 +103,11 @@ def tightness(group: FloatArray, usual: Floats, least: float) -> float:
     return float((p_values(usual, 1 - nearest.double().numpy()) >= least).mean())
 
 
-def _neighbours(points: Tensor, asked: Tensor, n_old: int) -> tuple[Floats, Floats]:
+def _neighbours(
+    points: Tensor, asked: Tensor, n_old: int, neighbours: int
+) -> tuple[Floats, Floats]:
     """Return (a,) shares of new ones among the neighbours, and cosines to the nearest old one."""
-    count = min(NEIGHBOURS, len(points) - 1)
+    count = min(neighbours, len(points) - 1)
     shares, nearest = [], []
     for rows in asked.split(_BLOCK):
         cosines = _cosines(points, rows)

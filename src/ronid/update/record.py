@@ -26,9 +26,13 @@ class Update:
         rows: Utterances that came.
         labelled: Of these, how many had a label.
         fitted: Of these, how many went to intents that were there.
+        waited: Utterances that earlier updates collected and that have an intent now.
         collected: Utterances that fit nowhere so far, of earlier updates too.
         new: Intents it made.
         drift: Old intents that changed.
+        old: Utterances that were there.
+        elsewhere: Of these, how many are nearest to another intent than theirs, by the model as it
+            is now; they keep theirs. None where their features are not known.
         utterances: All utterances that have an intent now.
         intents: All intents now.
         seconds: How long it took.
@@ -40,9 +44,12 @@ class Update:
     rows: int
     labelled: int
     fitted: int
+    waited: int
     collected: int
     new: tuple[NewIntent, ...]
     drift: tuple[Drift, ...]
+    old: int
+    elsewhere: int | None
     utterances: int
     intents: int
     seconds: float

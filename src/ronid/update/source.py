@@ -16,12 +16,13 @@ from ronid.encode.transformer import TransformerBackbone
 from ronid.model import IntentModel
 from ronid.progress import Progress
 from ronid.reject import closeness
-from ronid.run import MOST_KEPT_BYTES, RunFolder, frozen_cache
+from ronid.run import MOST_KEPT_BYTES, RunFolder
 from ronid.types import FloatArray, IntArray
 from ronid.update.adapt import Frozen, can_adapt, embedded
 from ronid.update.grow import Views
 from ronid.update.version import Arrivals
 from ronid.vectors import read_vectors
+from ronid.versions import frozen_cache
 
 COMPARED = 10_000
 """Old utterances at most that neighbours are looked for among."""

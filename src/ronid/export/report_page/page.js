@@ -18,12 +18,15 @@ byId("lead").append(
   strong(wholeNumber.format(report.counts.new)),
   " discovered in the text.",
 );
+const { collected } = report.counts;
+if (collected) byId("lead").append(" ", strong(count(collected, "more utterance")), ` ${collected === 1 ? "fits" : "fit"} none of them so far and ${collected === 1 ? "is" : "are"} collected.`);
 
 const figures = [
   ["Utterances", wholeNumber.format(report.counts.utterances)],
   ["Labelled", wholeNumber.format(report.counts.labelled)],
   ["Known intents", wholeNumber.format(report.counts.known)],
   ["New intents", wholeNumber.format(report.counts.new)],
+  ...(collected === null ? [] : [["Collected", wholeNumber.format(collected)]]),
   ...report.scores,
 ];
 figures.forEach(([term, value], i) => {

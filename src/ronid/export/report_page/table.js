@@ -13,11 +13,16 @@ function row(intent, index) {
   name.addEventListener("click", () => choose(state.selected === index ? null : index));
   return element("tr", { role: "row" }, [
     cell("intent", [name]),
-    cell("kind", [badge(intent)]),
+    cell("kind", [badge(intent), ...addedBy(intent)]),
     cell("wide", [sizeBar(intent)]),
     cell("number", [intent.size ? intent.confidence.toFixed(2) : "–"]),
     cell("evidence", evidence(intent)),
   ]);
+}
+
+// Which update brought an intent; nothing of those that were there from the start.
+function addedBy(intent) {
+  return intent.added ? [element("span", { className: "added", text: `since version ${intent.added}` })] : [];
 }
 
 // What the prior says of an intent, in words; nothing where the method estimates none.
@@ -119,6 +124,7 @@ function showChosen() {
   card.replaceChildren(
     element("strong", { text: intent.name, dir: "auto" }),
     badge(intent),
+    ...addedBy(intent),
     element("p", { text: `${count(intent.size, "utterance")}, mean confidence ${intent.confidence.toFixed(2)}` }),
     ...(intent.description ? [element("p", { className: "description", text: intent.description, dir: "auto" })] : []),
     ...(intent.nearest.length ? [neighbours(intent)] : []),
