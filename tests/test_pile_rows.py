@@ -81,6 +81,12 @@ def test_without_labels_finding_the_number_costs_little(dataset: str) -> None:
     assert mean_of(rows_of("pile-none-auto"), "acc", dataset=dataset) >= given - 2.5
 
 
+@pytest.mark.parametrize("dataset", ["clinc", "banking", "stackoverflow"])
+def test_with_one_label_of_each_intent_finding_the_number_costs_little(dataset: str) -> None:
+    given = mean_of(rows_of("pile-shots"), "acc", dataset=dataset, shots=1)
+    assert mean_of(rows_of("pile-shots-auto"), "acc", dataset=dataset, shots=1) >= given - 2.5
+
+
 @pytest.mark.parametrize("dataset", ["clinc", "stackoverflow"])
 @pytest.mark.parametrize("tail", [10, 50])
 @pytest.mark.parametrize("name", ["pile-tail", "pile-tail-default"])

@@ -88,10 +88,10 @@ def test_no_more_neighbours_than_half_an_old_intent(sizes: list[int], wanted: in
     assert neighbours_of(np.array(sizes)) == wanted
 
 
-def test_small_intents_do_not_hide_what_is_new() -> None:
-    rng = np.random.default_rng(0)
-    old = unit(np.eye(20)[rng.integers(0, 10, 100)] + 0.1 * rng.normal(size=(100, 20)))
-    news = unit(np.eye(20)[rng.integers(10, 20, 400)] + 0.1 * rng.normal(size=(400, 20)))
-    few = novelty(old, news, neighbours=neighbours_of(np.full(10, 10))).newness
-    assert (few < 0.1).all()
-    assert (novelty(old, news).newness > 0.1).any()
+@pytest.mark.parametrize("neighbours", [1, 5, 15])
+def test_as_many_neighbours_are_asked_as_told(neighbours: int) -> None:
+    # Pairs of equal points: the first neighbour is its twin, all others are of any kind.
+    points = np.repeat(some(30, 0), 2, axis=0)
+    old, came = points[:40], points[40:]
+    newness = novelty(old, came, neighbours=neighbours).newness
+    assert (newness < 0.03).all() == (neighbours == 1)
