@@ -21,8 +21,9 @@ from ronid.cli.options import (
     Run,
     TextColumn,
 )
-from ronid.cli.tables import counted, judgement_table, scores_table
+from ronid.cli.tables import judgement_table, scores_table
 from ronid.errors import DataError, UsageError
+from ronid.plural import counted
 
 if TYPE_CHECKING:
     from ronid.judge import Evidence

@@ -73,8 +73,8 @@ def export(
 
 def notes(batch: "Batch") -> list[str]:
     """Say what was written, what was changed and what was left out, a line each."""
-    from ronid.export.batch import counted
     from ronid.export.limits import reasons
+    from ronid.plural import counted
 
     written = counted(len(batch.intents), "intent"), counted(len(batch.lines), "utterance")
     lines = [", ".join(written), *batch.notes]

@@ -13,6 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from ronid.plural import counted
+
 if TYPE_CHECKING:
     from ronid.judge import Finding, Judgement
     from ronid.run import RunFolder
@@ -137,11 +139,6 @@ def _made(run: "RunFolder", found: dict[str, Any]) -> tuple[int, str]:
     # Those that stayed empty were dropped; updates may have added some since.
     k = min(found["k"], len(run.intents()))
     return k, _range(found["low"], found["high"]) if "low" in found else f"about {k}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where there is not one."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _range(low: int, high: int) -> str:

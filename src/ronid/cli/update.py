@@ -23,7 +23,7 @@ from ronid.cli.options import (
     Run,
     TextColumn,
 )
-from ronid.cli.tables import counted
+from ronid.plural import counted
 
 if TYPE_CHECKING:
     from ronid.update.record import Update

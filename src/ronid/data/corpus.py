@@ -10,6 +10,7 @@ import numpy as np
 
 from ronid.data.columns import Columns, Table
 from ronid.errors import DataError
+from ronid.plural import counted
 from ronid.types import Corpus, DataReport, FloatArray
 
 OVER_LONG_WORDS = 100
@@ -186,27 +187,27 @@ def format_report(report: DataReport) -> list[str]:
         Lines of plain text.
     """
     rows = "" if report.rows_read == report.rows_kept else f" from {report.rows_read:,} rows"
-    lines = [f"{_count(report.rows_kept, 'utterance')}{rows}"]
+    lines = [f"{counted(report.rows_kept, 'utterance')}{rows}"]
     if report.empties_dropped:
-        lines.append(f"{_count(report.empties_dropped, 'row')} without text left out")
+        lines.append(f"{counted(report.empties_dropped, 'row')} without text left out")
     if report.label_counts:
         largest = ", ".join(f"{k} {v:,}" for k, v in list(report.label_counts.items())[:3])
         lines.append(
-            f"{report.labelled:,} labelled with {_count(len(report.label_counts), 'intent')} "
+            f"{report.labelled:,} labelled with {counted(len(report.label_counts), 'intent')} "
             f"(largest: {largest}), {report.rows_kept - report.labelled:,} unlabelled"
         )
     else:
         lines.append("no labels: this is unsupervised, every intent is to be discovered")
     if report.used_once:
         lines.append(
-            f"{_count(len(report.used_once), 'intent')} with one labelled utterance only: "
+            f"{counted(len(report.used_once), 'intent')} with one labelled utterance only: "
             f"{shortened(report.used_once)}"
         )
     if report.duplicates:
-        lines.append(f"{_count(report.duplicates, 'repeat')} of an earlier utterance, kept")
+        lines.append(f"{counted(report.duplicates, 'repeat')} of an earlier utterance, kept")
     if report.over_long:
         lines.append(
-            f"{_count(report.over_long, 'utterance')} of more than {report.over_long_words} "
+            f"{counted(report.over_long, 'utterance')} of more than {report.over_long_words} "
             "words: the encoder may cut them"
         )
     return [*lines, *report.messages]
@@ -235,7 +236,7 @@ def _report(
     counts.pop(None, None)
     broken = sum(not text.isascii() and "\ufffd" in text for text in texts)
     if broken:
-        messages += (f"{_count(broken, 'utterance')} with broken characters (shown as \ufffd)",)
+        messages += (f"{counted(broken, 'utterance')} with broken characters (shown as \ufffd)",)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     return DataReport(
         rows_read=rows_read,
@@ -274,7 +275,7 @@ def _require_every_text(texts: list[str]) -> None:
     empty = [row for row, text in enumerate(texts) if not text]
     if empty:
         rows = shortened([str(row) for row in empty])
-        raise DataError(f"{_count(len(empty), 'text')} empty (rows {rows}); leave those rows out")
+        raise DataError(f"{counted(len(empty), 'text')} empty (rows {rows}); leave those rows out")
 
 
 def _names(values: Iterable[Any] | None, n: int, what: str) -> list[str | None] | None:
@@ -297,7 +298,3 @@ def _vectors(embeddings: Any) -> FloatArray:
     if not np.isfinite(vectors).all():
         raise DataError("embeddings hold NaN or infinite values; give finite ones")
     return vectors
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

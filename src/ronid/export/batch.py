@@ -8,6 +8,7 @@ from ronid.errors import UsageError
 from ronid.export.catalogue import Catalogue, CatalogueIntent
 from ronid.export.limits import LeftOut, Limits, Line, trim
 from ronid.export.names import NameRule, legal_names
+from ronid.plural import counted
 
 OUT_OF_SCOPE = "out_of_scope"
 """Id of what stands for "none of the intents" in an export."""
@@ -188,8 +189,3 @@ def _notes(catalogue: Catalogue, choice: Choice, limits: Limits, written: int) -
     if written < limits.least_in_all:
         notes.append(f"only {counted(written, 'utterance')}: {limits.least_in_all} are needed")
     return notes
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where there is not one."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

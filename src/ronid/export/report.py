@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ronid.export.curves import curves
+from ronid.plural import counted
 from ronid.types import UNLABELLED, DataReport, FloatArray, IntArray, Intent, Scores
 
 MAX_POINTS = 50_000
@@ -217,18 +218,14 @@ def _scores(scores: Scores | None) -> list[list[str]]:
 def _data_lines(report: DataReport | None) -> list[str]:
     if report is None:
         return []
-    counted = [
+    found = [
         (report.empties_dropped, "row", "without text left out"),
         (report.duplicates, "utterance", "said before in the same words, kept"),
         (report.over_long, "utterance", f"of more than {report.over_long_words} words"),
         (len(report.used_once), "label", "carried by one utterance only"),
     ]
     lines = [f"{report.rows_kept:,} of {report.rows_read:,} rows read became utterances"]
-    lines += [
-        f"{count:,} {noun}{'' if count == 1 else 's'} {what}"
-        for count, noun, what in counted
-        if count
-    ]
+    lines += [f"{counted(count, noun)} {what}" for count, noun, what in found if count]
     if report.label_counts:
         lines.append(f"{report.labelled:,} labelled, with {len(report.label_counts):,} intents")
     return lines + list(report.messages)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ronid.plural import counted
 from ronid.review.base import base_id
 
 SHOWN = 10
@@ -18,18 +19,18 @@ def update_lines(update: Mapping[str, Any]) -> tuple[str, list[str]]:
     if update.get("kind") == "learn":
         return learn_lines(update)
     day = str(update["when"])[:10]
-    heading = f"Version {update['version']}, {day}: {_count(update['rows'], 'utterance')}"
+    heading = f"Version {update['version']}, {day}: {counted(update['rows'], 'utterance')}"
     heading += f" from {update['source']}"
     lines = [_placed(update)]
     if update.get("elsewhere") is not None:  # updates of older versions did not count it
         were = "was" if update["old"] == 1 else "were"
         lines.append(
-            f"{update['elsewhere']:,} of {_count(update['old'], 'utterance')} that {were} there "
+            f"{update['elsewhere']:,} of {counted(update['old'], 'utterance')} that {were} there "
             "would go to another intent by the model as it is now; all keep theirs"
         )
     for new in update["new"]:
         kind = "named by your labels" if new["known"] else "found"
-        lines.append(f"new intent {new['name']}: {_count(new['size'], 'utterance')}, {kind}")
+        lines.append(f"new intent {new['name']}: {counted(new['size'], 'utterance')}, {kind}")
     lines += [drift_line(drift) for drift in update["drift"]]
     return heading, lines
 
@@ -99,10 +100,10 @@ def learn_lines(update: Mapping[str, Any]) -> tuple[str, list[str]]:
     lines = [
         f"{update['moved']:,} of {total} utterances went elsewhere; {update['labels']:,} were "
         "labels",
-        f"{_count(update['held'], 'decision')} held, {update['not_held']:,} did not",
+        f"{counted(update['held'], 'decision')} held, {update['not_held']:,} did not",
     ]
     lines += [
-        f"new intent {new['name']}: {_count(new['size'], 'utterance')}" for new in update["new"]
+        f"new intent {new['name']}: {counted(new['size'], 'utterance')}" for new in update["new"]
     ]
     if update["gone"]:
         lines.append(f"gone: {', '.join(update['gone'])}")
@@ -126,7 +127,3 @@ def drift_line(drift: Mapping[str, Any]) -> str:
     if drift["moved"] and drift["shows"]:
         line += "; such as " + ", ".join(f"\u201c{text}\u201d" for text in drift["shows"])
     return line
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

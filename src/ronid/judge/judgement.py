@@ -12,6 +12,7 @@ from ronid.judge.evidence import MOST_ROWS, Evidence
 from ronid.judge.likeness import Likeness, Mixture, Twins, measure_likeness
 from ronid.judge.placement import Placement, Stray, measure_placement
 from ronid.judge.stability import Stability, agreement, measure_stability
+from ronid.plural import counted
 from ronid.progress import Progress, Silent
 from ronid.seeds import derive
 from ronid.types import IntArray
@@ -116,8 +117,8 @@ def judge(
     """
     if len(evidence) <= NEIGHBOURS or evidence.n_intents < 2:
         raise DataError(
-            f"the run has {_counted(len(evidence), 'utterance')} and "
-            f"{_counted(evidence.n_intents, 'intent')}; "
+            f"the run has {counted(len(evidence), 'utterance')} and "
+            f"{counted(evidence.n_intents, 'intent')}; "
             f"to be judged without truth it needs more than {NEIGHBOURS} and at least 2"
         )
     whole, progress = evidence, progress or Silent()
@@ -144,10 +145,6 @@ def judge(
         judged=len(evidence),
         refit=None if refit is None else agreement(whole.labels, refit),
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary(parts: Parts) -> float:

@@ -24,6 +24,7 @@ from ronid.learn.record import Learned, NewIntent
 from ronid.learn.standing import telling
 from ronid.learn.version import write_rest, write_version
 from ronid.model import load_model
+from ronid.plural import counted
 from ronid.progress import Progress
 from ronid.review.apply import apply
 from ronid.review.desk import Desk, open_desk
@@ -151,7 +152,7 @@ def _summary(
         version=0,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         who="",
-        source=f"{len(acts):,} decision{'s' * (len(acts) != 1)} of {', '.join(people)}",
+        source=f"{counted(len(acts), 'decision')} of {', '.join(people)}",
         seen=0,
         decisions=len(acts),
         labels=trained.labels,
