@@ -274,7 +274,7 @@ def test_evaluate_without_novel_rows_gives_null_not_nan(fitted: Path, tmp_path: 
     assert done.returncode == 0
     scores = json.loads(done.stdout, parse_constant=pytest.fail)["scores"]
     assert scores["novel_acc"] is None
-    assert "1 utterances have no true intent" in ronid("evaluate", fitted, mine).stderr
+    assert "1 utterance has no true intent" in ronid("evaluate", fitted, mine).stderr
 
 
 def test_resume_refuses_other_options(fitted: Path) -> None:

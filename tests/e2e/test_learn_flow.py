@@ -240,7 +240,7 @@ def test_a_label_that_was_put_out_of_scope_counts_as_none(run: Path, tmp_path: P
     lines = [f"{base.texts[row]},refund" for row in [*out, int(labelled[2])]]
     asked.write_text("\n".join(["text,intent", *lines]))
     said = ronid("evaluate", run, asked).stderr
-    assert "1 of these utterances were labelled in the fit" in said
+    assert "1 of these utterances was labelled in the fit" in said
 
     new = tiny.write_csv(tmp_path / "new.csv", tiny.rows()[:20])
     ok("update", run, new, "--device", "cpu", "--quiet")
