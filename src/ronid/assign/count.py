@@ -23,12 +23,8 @@ from ronid.types import IntArray
 GRAINS = 1500
 """Groups of rows that the tree is built over; ten for every known intent where these are more."""
 
-DRAWS = 4
-"""Trees, over different groups, whose curves are averaged."""
-
-SMALL, DRAWS_SMALL = 6_000, 12
-"""With fewer rows than this a group holds one to three, and the curve of a tree is ragged: it takes
-more of them."""
+DRAWS = 12
+"""Trees, over different groups, whose curves are averaged; the curve of a single one is ragged."""
 
 DRAWN = 0.9
 """Share of the rows that groups are made around, at most: else all trees were the same."""

@@ -8,8 +8,6 @@ import torch
 from ronid.assign.count import (
     DOUBT_UNLABELLED,
     DRAWS,
-    DRAWS_SMALL,
-    SMALL,
     IntentCount,
     count_beside_known,
     count_by_size,
@@ -86,13 +84,12 @@ def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str
     # A guess is judged by what the data say without it, so it has no say before it is.
     at_most = start if rule == "auto" and start else None
     final = stage == FINAL
-    trees = DRAWS_SMALL if len(embeddings) < SMALL else DRAWS
     found = count_by_tree(
         embeddings,
         targets,
         known,
         at_most=at_most,
-        draws=trees if final else 1,
+        draws=DRAWS if final else 1,
         finest=final,  # before anything was learnt, fine hills are often chance
         generator=generator,
     )
