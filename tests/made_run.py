@@ -9,7 +9,8 @@ from safetensors.numpy import save_file
 from ronid.data.corpus import corpus_from
 from ronid.export.card import write_card
 from ronid.export.run_report import report_of_run
-from ronid.files import write_intents, write_json
+from ronid.files import write_json
+from ronid.intents_file import write_intents
 from ronid.name import name_intents
 from ronid.presets import preset
 from ronid.run import Job, RunFolder

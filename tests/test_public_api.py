@@ -1,9 +1,9 @@
 """What `import ronid` offers, and how little it costs."""
 
 import json
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -13,15 +13,24 @@ LIMIT_S = 0.5
 
 
 def run(code: str) -> tuple[float, str]:
-    """Run Python code in a new process; return the best of three wall times and the output."""
+    """Run Python code in a new process; return the best of five times and the output.
+
+    The time is that of the processor: a wall clock would also time the tests beside this one.
+    """
     best, output = float("inf"), ""
-    for _ in range(3):
-        start = time.perf_counter()
+    for _ in range(5):
+        before = processor_seconds()
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
-        best, output = min(best, time.perf_counter() - start), done.stdout
+        best, output = min(best, processor_seconds() - before), done.stdout
     return best, output
+
+
+def processor_seconds() -> float:
+    """Time that ended child processes have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test_public_names() -> None:
@@ -54,7 +63,7 @@ def test_other_names_are_not_there() -> None:
         _ = ronid.nothing
 
 
-HEAVY = ("torch", "sklearn", "pyarrow", "transformers", "scipy", "pandas")
+HEAVY = ("torch", "numpy", "sklearn", "pyarrow", "transformers", "scipy", "pandas")
 
 
 def test_import_is_quick_and_light() -> None:

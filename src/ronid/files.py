@@ -2,14 +2,12 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ronid.errors import DataError
-from ronid.types import Intent, Neighbour
 
 FORMAT_VERSION = 1
 
@@ -70,21 +68,3 @@ def without_nan(values: Any) -> Any:
     if isinstance(values, list | tuple):
         return [without_nan(value) for value in values]
     return values
-
-
-def write_intents(folder: Path, intents: Sequence[Intent]) -> None:
-    """Write the intents of a model folder."""
-    rows = [asdict(intent) for intent in intents]
-    write_json(folder / "intents.json", {"format_version": FORMAT_VERSION, "intents": rows})
-
-
-def read_intents(folder: Path) -> tuple[Intent, ...]:
-    """Read what `write_intents` wrote, now or before intents had a description and neighbours."""
-    return tuple(_intent(row) for row in read_json(folder / "intents.json")["intents"])
-
-
-def _intent(row: dict[str, Any]) -> Intent:
-    lists = {name: tuple(row.get(name, ())) for name in ("keyphrases", "exemplars", "borderline")}
-    nearest = tuple(Neighbour(**near) for near in row.get("nearest", ()))
-    named_by = row.get("named_by") or ("user" if row["known"] else "keyphrases")
-    return Intent(**{**row, **lists, "nearest": nearest, "named_by": named_by})

@@ -14,7 +14,8 @@ from ronid.config import MethodConfig, to_dict, updated
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, VectorBackbone, build_encoder
 from ronid.errors import RonidError, UsageError
-from ronid.files import FORMAT_VERSION, read_intents, read_json, write_intents, write_json
+from ronid.files import FORMAT_VERSION, read_json, write_json
+from ronid.intents_file import read_intents, write_intents
 from ronid.methods import from_toml
 from ronid.progress import Progress
 from ronid.reject import Scope

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from ronid.config import MethodConfig, to_dict
 from ronid.corpus_file import NUMBERED, read_corpus, stamped, write_corpus
 from ronid.errors import DataError, UsageError
-from ronid.files import FORMAT_VERSION, read_intents, read_json, whole, write_json
+from ronid.files import FORMAT_VERSION, read_json, whole, write_json
+from ronid.intents_file import read_intents
 from ronid.methods import from_toml
 from ronid.metrics import score
 from ronid.toml import to_toml

@@ -18,7 +18,7 @@ from made_run import make_run
 from ronid.cli import main
 from ronid.cli.console import Bars, error
 from ronid.cli.interrupt import StoppedError, on_interrupt
-from ronid.files import read_intents, write_intents
+from ronid.intents_file import read_intents, write_intents
 from ronid.review import open_desk
 from ronid.versions import next_version
 from running import LISTENING

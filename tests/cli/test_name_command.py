@@ -6,7 +6,7 @@ import pytest
 
 from chat_server import names, serve
 from made_run import make_run
-from ronid.files import write_intents
+from ronid.intents_file import write_intents
 from ronid.run import RunFolder
 from ronid.versions import locked
 

@@ -5,7 +5,8 @@ import pytest
 
 from ronid.data.corpus import corpus_from
 from ronid.export.card import write_card
-from ronid.files import write_intents, write_json
+from ronid.files import write_json
+from ronid.intents_file import write_intents
 from ronid.presets import preset
 from ronid.run import Job, RunFolder
 from ronid.types import Intent

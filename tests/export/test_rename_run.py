@@ -10,7 +10,7 @@ from made_run import SHOP, make_run
 from ronid.errors import DataError, UsageError
 from ronid.export import rename
 from ronid.export.rename import rename_run
-from ronid.files import write_intents
+from ronid.intents_file import write_intents
 from ronid.name.llm import Namer
 from ronid.run import RunFolder, open_finished
 from ronid.versions import current_folder, next_version

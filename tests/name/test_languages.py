@@ -11,7 +11,7 @@ import pytest
 
 from made_run import make_run
 from ronid.data.readers import load
-from ronid.files import read_intents
+from ronid.intents_file import read_intents
 from ronid.run import open_finished
 
 GROUPS = {

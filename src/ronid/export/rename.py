@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from ronid.errors import DataError
 from ronid.export.card import write_card
 from ronid.export.run_report import report_of_run
-from ronid.files import read_json, write_intents
+from ronid.files import read_json
+from ronid.intents_file import write_intents
 from ronid.name.beside import name_beside
 from ronid.name.intents import BY_MODEL
 from ronid.name.llm import Namer, name_by_model, spell_out
