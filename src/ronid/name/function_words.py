@@ -1,4 +1,4 @@
-"""Function words of European languages, and which language utterances are in.
+"""Function words of a dozen languages, and which of them utterances are in.
 
 Articles, pronouns, prepositions, auxiliaries, question words and polite words are in every
 utterance and name no intent. A word counts only in texts of its own language: the German "die" and
@@ -153,6 +153,40 @@ _TABLES = {
         всегда никогда всё все ничего тут там здесь сейчас пожалуйста спасибо привет здравствуйте
         добрый""",
         "не",
+    ),
+    "turkish": (
+        "bir bu şu o benim senin onun bizim sizin onların",
+        "",
+        """ben sen biz siz onlar bana sana ona bize size onlara beni seni onu bizi sizi kim ne neden
+        niye niçin nasıl nerede nereye nereden hangi hangisi kaç zaman ve veya ya da de ki ama
+        fakat eğer çünkü ise için ile gibi kadar göre sonra önce beri doğru var mı mi mu mü
+        mıyım miyim musunuz mısınız misiniz mıdır midir olur olarak olan oldu olmuş olabilir
+        oluyor olmak ediyorum ederim eder etmek edebilir edebilirim miyiz yapabilirim istiyorum
+        isterim istiyoruz lazım gerek gerekiyor lütfen teşekkürler teşekkür merhaba selam evet
+        hayır çok daha en hâlâ hala artık şimdi burada orada her hep hiç şey bazı tüm bütün""",
+        "değil yok",
+    ),
+    "arabic": (
+        "هذا هذه ذلك تلك هؤلاء",
+        "",
+        """أنا أنت أنتم نحن هو هي هم لي لك له لها لنا لكم لدي لديك عندي عندك عندنا من إلى الى في
+        على عن مع بعد قبل بين حتى منذ عند خلال بدون دون حول ضد كل بعض أي أيضا فقط جدا أكثر ما
+        ماذا متى أين كيف لماذا لم لن كم هل من الذي التي الذين أو أم و ثم لكن إذا لو لأن أن إن
+        كان كانت يكون تكون كنت قد سوف أريد اريد نريد تريد يريد أود أرغب أحتاج احتاج يمكن يمكنني
+        يمكنك ممكن أستطيع استطيع يجب ينبغي هناك هنا الآن شكرا مرحبا أهلا السلام عليكم فضلك
+        رجاء رجاءً الرجاء نعم كلا ايش شو وش ليش وين ابي ابغى عايز عاوز ازاي إزاي فين ليه""",
+        "لا ليس غير",
+    ),
+    "hindi": (
+        """यह ये वह वो इस उस इन उन मेरा मेरी मेरे अपना अपनी अपने आपका आपकी आपके तुम्हारा हमारा हमारी हमारे
+        एक""",
+        "का की के",
+        """मैं मुझे मुझको हम हमें आप आपको तुम तुम्हें उसे उसको उन्हें उसका किसी कोई कुछ को से में पर तक
+        लिए साथ बाद पहले और या लेकिन अगर तो कि क्योंकि जो जब क्या कौन कब कहाँ कहां कैसे क्यों कितना
+        कितने कितनी किस है हैं हूँ हूं हो था थी थे होगा होता होती होते रहा रही रहे गया गई गए करना
+        करने करूँ करूं करें करो कर सकता सकती सकते चाहता चाहती चाहिए चाहते दें दो दीजिए कृपया धन्यवाद
+        नमस्ते हाँ हां जी ही भी अब अभी यहाँ यहां वहाँ बहुत ज्यादा सब सभी ने""",
+        "नहीं न मत",
     ),
 }
 
