@@ -133,6 +133,16 @@ def test_duplicate_answers_become_unique_and_leave_known_names_alone() -> None:
     ]
 
 
+def test_an_answer_in_other_forms_of_the_same_words_is_a_duplicate() -> None:
+    named = ask(lambda n, _: names(("orders_tracked", "refund_card", "card_refunds")[n - 1]))
+    assert [i.name for i in named.intents] == [
+        "track_order",
+        "orders_tracked_2",
+        "refund_card",
+        "card_refunds_2",
+    ]
+
+
 def test_an_answer_never_takes_the_name_an_unanswered_intent_keeps() -> None:
     kept = intents()[2].name
     named = ask(lambda _, body: says("?") if is_about(body, 2) else names(kept))

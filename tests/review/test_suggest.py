@@ -6,7 +6,7 @@ import pytest
 from ronid.errors import UsageError
 from ronid.review.apply import apply
 from ronid.review.base import Base
-from ronid.review.events import KeepApart, KeepWhole, Lock, Merge, OutOfScope
+from ronid.review.events import KeepApart, KeepWhole, Lock, Merge, OutOfScope, Rename
 from ronid.review.nearness import Centres
 from ronid.review.problems import NotApplicable
 from ronid.review.propose import propose_name, propose_split
@@ -135,6 +135,14 @@ def test_impossible_splits_are_refused(base: Base) -> None:
 def test_names_tell_utterances_from_the_rest(base: Base) -> None:
     name = propose_name(base, start(base), start(base).rows("i3"))
     assert "login" in name
+
+
+def test_a_proposed_name_is_no_other_form_of_one_in_use(base: Base) -> None:
+    state, rows = start(base), start(base).rows("i3")
+    free = propose_name(base, state, rows)
+    inflected = "_".join(f"{word}s" for word in reversed(free.split("_")))
+    used = apply(state, Rename("i5", inflected), "Ann")
+    assert propose_name(base, used, rows) == f"{free}_2"
 
 
 def test_large_runs_are_sampled_evenly() -> None:

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 from ronid.errors import UsageError
 from ronid.name.intents import BY_MODEL
-from ronid.name.slug import is_name, slug, unique
+from ronid.name.slug import is_name, slug
+from ronid.name.taken import Taken
 from ronid.progress import Progress, Silent
 from ronid.types import Intent
 
@@ -232,15 +233,14 @@ def _renamed(
     intents: Sequence[Intent], answers: Mapping[int, _Answer], model: str
 ) -> tuple[Intent, ...]:
     """Give every answered intent its name; names that stay have precedence."""
-    taken = {each.name.lower() for each in intents if each.index not in answers}
+    taken = Taken(each.name for each in intents if each.index not in answers)
     renamed = []
     for intent in intents:
         answer = answers.get(intent.index)
         if answer is None:
             renamed.append(intent)
             continue
-        name = unique(answer.name, taken)
-        taken.add(name.lower())
+        name = taken.take(answer.name)
         description = answer.description or intent.description
         renamed.append(
             replace(intent, name=name, description=description, named_by=f"{BY_MODEL}{model}")

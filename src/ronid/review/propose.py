@@ -89,7 +89,7 @@ def _central(base: Base, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _names(base: Base, state: State, parts: list[NDArray[np.int64]]) -> list[str]:
     """Return a name for every part that no intent has, from what tells them apart."""
     from ronid.name import name_intents
-    from ronid.name.slug import unique
+    from ronid.name.taken import Taken
     from ronid.types import Discovery
 
     shown = [part[:_NAMED_BY] for part in parts]
@@ -107,13 +107,9 @@ def _names(base: Base, state: State, parts: list[NDArray[np.int64]]) -> list[str
         temperature=1.0,
         known=(),
     )
-    taken = {intent.name.lower() for intent in state.intents.values()}
-    names = []
-    for intent in name_intents([base.texts[row] for row in rows], discovery):
-        name = unique(intent.name, taken)
-        taken.add(name.lower())
-        names.append(name)
-    return names
+    taken = Taken(intent.name for intent in state.intents.values())
+    named = name_intents([base.texts[row] for row in rows], discovery)
+    return [taken.take(intent.name) for intent in named]
 
 
 def propose_name(base: Base, state: State, rows: NDArray[np.int64]) -> str:
