@@ -1,10 +1,11 @@
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+import warm
 
 Done = subprocess.CompletedProcess[str]
 Command = Callable[..., Done]
@@ -15,16 +16,9 @@ def ronid(tmp_path: Path) -> Command:
     """Run the command in the test's folder, without network."""
 
     def run(*arguments: str | Path, stdin: bytes = b"", **env: str) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-c", "from ronid.cli import main; main()", *map(str, arguments)],
-            input=stdin,
-            capture_output=True,
-            cwd=tmp_path,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **env},
-            check=False,
-            timeout=120,
-        )
-        return Done(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+        fixed = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+        whole = {**os.environ, **fixed, **env}
+        return warm.command(arguments, env=whole, cwd=tmp_path, stdin=stdin, timeout_s=120)
 
     return run
 

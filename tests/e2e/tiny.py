@@ -4,9 +4,10 @@ import csv
 import itertools
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import warm
 
 TOPICS = {
     "refund": ["refund", "money", "charge", "invoice"],
@@ -116,18 +117,7 @@ def ronid(
     *arguments: str | Path, cwd: Path | None = None, stdin: bytes = b"", **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ronid", *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        env=environment(**env),
-        check=False,
-        timeout=300,
-    )
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-    )
+    return warm.command(arguments, env=environment(**env), cwd=cwd, stdin=stdin)
 
 
 def ok(*arguments: str | Path, cwd: Path | None = None, stdin: bytes = b"", **env: str) -> str:
