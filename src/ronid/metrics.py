@@ -10,7 +10,6 @@ from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from ronid.types import UNLABELLED, IntArray, Scores
 
@@ -248,6 +247,8 @@ def _checked(truth: ArrayLike, predicted: ArrayLike) -> tuple[IntArray, IntArray
 
 
 def _matching(truth: IntArray, predicted: IntArray) -> dict[int, int]:
+    from scipy.optimize import linear_sum_assignment  # slow to load, and seldom needed
+
     classes, column = np.unique(truth, return_inverse=True)
     clusters, row = np.unique(predicted, return_inverse=True)
     together = np.zeros((len(clusters), len(classes)), np.int64)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from ronid.types import Discovery, FloatArray, IntArray, Rule
@@ -208,6 +207,8 @@ def fit_temperature(close: Floats, shares: Floats, start: float) -> float:
         shares: (n, k) how much each intent is theirs; rows sum to 1.
         start: Temperature of the fit; the answer lies within a factor of 32 of it.
     """
+    from scipy.optimize import minimize_scalar  # slow to load, and no prediction needs it
+
     if close.shape[1] < 2:
         return start
 
