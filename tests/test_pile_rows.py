@@ -75,10 +75,14 @@ def test_without_labels_it_beats_kmeans(dataset: str, preset: str, least: float)
     assert ours >= mean_of(rows, "acc", dataset=dataset, method="kmeans") + least
 
 
-@pytest.mark.parametrize("dataset", ["clinc", "banking", "stackoverflow"])
-def test_without_labels_finding_the_number_costs_little(dataset: str) -> None:
+@pytest.mark.parametrize(
+    ("dataset", "most"), [("clinc", 3), ("banking", 2), ("stackoverflow", 4.5)]
+)
+def test_without_labels_finding_the_number_costs_what_the_page_says(
+    dataset: str, most: float
+) -> None:
     given = mean_of(rows_of("pile-none"), "acc", dataset=dataset, method="ronid", preset="fast")
-    assert mean_of(rows_of("pile-none-auto"), "acc", dataset=dataset) >= given - 2.5
+    assert mean_of(rows_of("pile-none-auto"), "acc", dataset=dataset) >= given - most
 
 
 @pytest.mark.parametrize("dataset", ["clinc", "banking", "stackoverflow"])
