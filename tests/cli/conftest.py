@@ -16,8 +16,7 @@ def ronid(tmp_path: Path) -> Command:
     """Run the command in the test's folder, without network."""
 
     def run(*arguments: str | Path, stdin: bytes = b"", **env: str) -> Done:
-        fixed = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-        whole = {**os.environ, **fixed, **env}
+        whole = {**os.environ, **warm.FIXED, **env}
         return warm.command(arguments, env=whole, cwd=tmp_path, stdin=stdin, timeout_s=120)
 
     return run

@@ -109,8 +109,7 @@ def write_encoder(folder: Path) -> Path:
 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment of a command: one thread for equal bits, no network."""
-    fixed = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "120"}
-    return {**os.environ, **fixed, **more}
+    return {**os.environ, **warm.FIXED, "COLUMNS": "120", **more}
 
 
 def ronid(
