@@ -180,6 +180,21 @@ def test_labels_have_as_many_voices_as_there_are_known_intents() -> None:
     assert abs(silent.k - 101) <= 5  # a flat curve has nothing to say
 
 
+def test_labels_that_would_do_with_many_numbers_leave_a_sure_tree_alone() -> None:
+    numbers = np.arange(15, 61)
+    recovery = np.where(numbers < 20, 0.9, 1 - 0.001 * (numbers - 20))
+    sure = count._estimate(numbers, hill(numbers, 20, 0.03), recovery, told(15, 60))
+    unsure = count._estimate(numbers, hill(numbers, 20, 0.3), recovery, told(15, 60))
+    assert sure.k == 20 < unsure.k
+    assert sure.high > 22  # they are still held possible
+
+
+def test_labels_that_a_sure_tree_does_not_suit_are_heard() -> None:
+    numbers = np.arange(15, 61)
+    recovery = np.where(numbers < 24, 0.9, 1.0)
+    assert count._estimate(numbers, hill(numbers, 20, 0.03), recovery, told(15, 60)).k > 20
+
+
 @given(top=st.integers(10, 200), width=st.floats(0.02, 0.3))
 def test_the_point_of_a_hill_has_three_fifths_of_it_below(top: int, width: float) -> None:
     numbers = np.arange(2, 600)

@@ -42,6 +42,10 @@ NEARLY_RECOVERED, OF_ONE_PAIR = 0.02, 0.5
 """F1 below the best that is still as good, and what it is at least for a single labelled pair: it
 falls with the root of their number."""
 
+HELD = 0.7
+"""Labels that are as content there draw the number no further from the steepest rise than it is so
+steep: where the tree is sure to one intent, they mostly say that many numbers would do."""
+
 ENOUGH = 5
 """Labelled rows that give a known intent a whole voice."""
 
@@ -199,7 +203,8 @@ def _estimate(
     best = _best_recovered(numbers, recovery, near, steepest, leeway)
     known = min(len(sizes), sizes.sum() / ENOUGH)
     voices = known / (known + risen)
-    k = round(risen ** (1 - voices) * best**voices)
+    drawn = round(risen ** (1 - voices) * best**voices)
+    k = _held(numbers, rise, recovery > recovery.max() - leeway, steepest, drawn)
     possible = (int(nearly.min()), int(nearly.max()), k, round(best))
     return IntentCount(k, min(possible), max(possible), numbers, rise, recovery)
 
@@ -212,6 +217,21 @@ def _finest(numbers: IntArray, rise: NDArray[np.float64]) -> int:
     last = numbers[rise >= HILLS * rise.max()].max()
     fine = numbers >= last / SAME_HILL
     return int(numbers[fine][rise[fine].argmax()])
+
+
+def _held(
+    numbers: IntArray,
+    rise: NDArray[np.float64],
+    content: NDArray[np.bool_],
+    steepest: int,
+    drawn: int,
+) -> int:
+    """Return the number nearest to `drawn` on the steep stretch, if labels are content there."""
+    gentle = rise < HELD * rise[numbers == steepest]
+    low = numbers[gentle & (numbers < steepest)].max(initial=0)
+    high = numbers[gentle & (numbers > steepest)].min(initial=np.iinfo(np.int64).max)
+    stretch = numbers[content & (numbers > low) & (numbers < high)]
+    return int(np.clip(drawn, stretch.min(), stretch.max())) if len(stretch) else drawn
 
 
 def _best_recovered(
