@@ -170,7 +170,7 @@ def compared_rows() -> list[Row]:
 
 
 def paper_rows(encoder: str) -> list[Row]:
-    """Return the rows of RoNID with the constants of its paper, as the other methods have theirs."""
+    """Return the rows of RoNID with the constants of its paper, as others have theirs."""
     return [row for row in harness_rows("paper") if row["encoder"] == encoder]
 
 

@@ -44,6 +44,8 @@ class EncoderConfig:
         adapter_reads_words: Let the adapter see, beside the pooled vector, the mean of the word
             vectors below the first layer: which words occur, which the upper layers blur. Only
             with a frozen encoder.
+        frozen_dropout: Whether dropout is on in frozen layers too while others train, as in most
+            published code. They then run at every step; without it each utterance passes them once.
         max_length_tokens: Longer utterances are cut (with a warning that counts them).
         head: Layers between the pooled vector and the features that are clustered: a dense layer
             with `tanh` or without (`linear`), the same followed by one output per intent
@@ -57,6 +59,7 @@ class EncoderConfig:
     adapter_width: int = 0
     adapter_dropout: float = 0.1
     adapter_reads_words: bool = False
+    frozen_dropout: bool = False
     max_length_tokens: int = 128
     head: Literal["none", "tanh", "linear", "tanh_logits", "relu_logits", "code", "linear_code"] = (
         "none"

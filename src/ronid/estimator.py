@@ -94,8 +94,8 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         )
         if self.n_intents is not None and found.discovery.n_intents < self.n_intents:
             warnings.warn(
-                f"{self.n_intents} intents asked for, but the data show fewer: "
-                f"{found.discovery.n_intents} were made; exact=True makes as many as asked for",
+                f"{self.n_intents} intents asked for, and {found.discovery.n_intents} made: the "
+                "data show fewer, or some got no utterance; exact=True makes as many as asked for",
                 RonidWarning,
                 stacklevel=2,
             )

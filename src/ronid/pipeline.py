@@ -24,7 +24,7 @@ from ronid.errors import ConfigError
 from ronid.export.card import write_card
 from ronid.export.projection import project
 from ronid.export.run_report import report_of_run
-from ronid.methods import METHODS, check_embeddings, fit, frozen_recipe
+from ronid.methods import METHODS, check_inputs, fit, frozen_recipe
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
 from ronid.progress import Progress, Silent, Stopwatch
@@ -73,8 +73,7 @@ def discover(  # noqa: PLR0913 - the one front door: what, how, and where to kee
         cache: Keeps the output of frozen layers between calls, instead of `work`.
     """
     progress = progress or Silent()
-    if corpus.embeddings is not None:
-        check_embeddings(config)
+    check_inputs(config, embeddings=corpus.embeddings is not None)
     split = split_corpus(
         corpus, n_intents, exact=exact, dev=dev, seed=seed, hold_out=config.holds_out
     )

@@ -44,6 +44,13 @@ def said(asked: int | None, found: dict[str, Any] | None, made: int) -> list[str
             9, ONE, 1, "9 intents asked for, but the data show 1: 1 was made", id="one made"
         ),
         pytest.param(
+            14,
+            FOUND | {"k": 14},
+            6,
+            "14 intents asked for, of which 8 got no utterance",
+            id="empty",
+        ),
+        pytest.param(
             1, FOUND | {"k": 1}, 1, "1 intent, as asked for, but the data show 11", id="one asked"
         ),
     ],

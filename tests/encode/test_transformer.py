@@ -236,6 +236,28 @@ def test_dropout_is_on_in_trained_layers_only(tiny: TinyEncoder) -> None:
     assert backbone.model.embeddings.training
 
 
+@pytest.mark.parametrize("family", FAMILIES[:-1])  # ModernBERT has no dropout
+def test_dropout_in_frozen_layers_changes_what_is_trained_on_and_not_what_is_read(
+    tiny: TinyEncoder, few_utterances: Toy, family: str
+) -> None:
+    plain = build(tiny(family), 1)
+    noisy = TransformerBackbone(tiny(family), 1, 30, CPU, frozen_dropout=True)
+    for layer in (*plain.layers[-1:], *noisy.layers[-1:]):
+        for module in layer.modules():
+            module.p = 0.0  # so that all noise comes from below
+    found: dict[bool, list[Tensor]] = {}
+    for backbone in (plain, noisy):
+        rows = backbone.prepare(few_utterances.texts, FrozenCache())
+        for mode in (False, True):
+            backbone.train(mode)
+            found.setdefault(mode, []).append(backbone(rows, everything(rows)).detach())
+    torch.testing.assert_close(*found[False], atol=1e-5, rtol=0)
+    torch.testing.assert_close(found[True][0], found[False][0], atol=1e-5, rtol=0)
+    assert (found[True][1] - found[False][1]).abs().max() > 1e-3
+    noisy(rows, everything(rows)).sum().backward()
+    assert all(p.grad is None for layer in noisy.layers[:-1] for p in layer.parameters())
+
+
 def test_all_layers_by_number_means_all(tiny: TinyEncoder) -> None:
     backbone = build(tiny("bert"), 3)
     assert backbone.trainable_layers == ALL_LAYERS

@@ -133,3 +133,13 @@ def test_settings_out_of_range_are_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         updated(recipe(name), changes)
+
+
+@pytest.mark.parametrize("name", ["gcd", "clnn", "latent_em"])
+def test_a_contrast_that_would_teach_only_what_is_left_behind_is_refused(
+    name: str, tiny: TinyEncoder, few_utterances: Toy
+) -> None:
+    frozen = {"encoder": {"trainable_layers": 0, "head": "none"}}
+    changes = frozen if name == "gcd" else frozen | {"pretrain": {"epochs": 0}}
+    with pytest.raises(UsageError, match=r"nothing to train in stage '.*': set encoder"):
+        run(few_utterances.split(), quick(name, tiny, changes))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ronid.encode.encoder import build_encoder
 from ronid.errors import UsageError
-from ronid.methods import dac, kcl, usnid
+from ronid.methods import dac, fit, kcl, usnid
 from ronid.metrics import clustering_accuracy
 from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
@@ -164,7 +164,7 @@ class TestKCL:
     ) -> None:
         split, config = few_utterances.split(known=1), config_of("kcl", tiny)
         with pytest.raises(UsageError, match="all labels here are of one intent; label some"):
-            kcl.fit(split, config, begin(split, config))
+            fit(split, config, begin(split, config))
 
     @pytest.mark.parametrize("change", [{"head": "tanh"}, {"head": "none"}, {"normalise": False}])
     def test_encoder_without_an_output_for_every_intent_is_refused_before_training(

@@ -10,7 +10,7 @@ from ronid.errors import ConfigError, UsageError
 from ronid.methods import (
     METHODS,
     Asked,
-    check_embeddings,
+    check_inputs,
     check_labels,
     configured,
     from_toml,
@@ -67,12 +67,20 @@ def test_a_file_that_names_no_method_is_ronids(tmp_path: Path) -> None:
 
 def test_only_methods_that_need_labels_refuse_to_work_without() -> None:
     for name, spec in METHODS.items():
-        check_labels(name, 1)
+        check_labels(name, 2, 2)
         if spec.needs_labels:
             with pytest.raises(UsageError, match="choose a method that needs none: kmeans"):
-                check_labels(name, 0)
+                check_labels(name, 0, 0)
         else:
-            check_labels(name, 0)
+            check_labels(name, 0, 0)
+
+
+def test_a_method_of_pairs_needs_labels_of_two_intents() -> None:
+    assert [name for name, spec in METHODS.items() if spec.compares_known] == ["kcl"]
+    with pytest.raises(UsageError, match="'kcl' learns .* all labels here are of one intent"):
+        check_labels("kcl", 5, 1)
+    check_labels("kcl", 5, 1, intents=1)
+    check_labels("dpn", 5, 1)
 
 
 @pytest.mark.parametrize("name", list(METHODS))
@@ -106,12 +114,17 @@ def test_constants_of_an_unknown_dataset_are_none() -> None:
 @pytest.mark.parametrize("name", list(METHODS))
 def test_others_say_which_methods_take_embeddings(name: str) -> None:
     config = recipe(name)
+    words = updated(config, {"encoder": {"name": "tfidf"}})
+    check_inputs(config, embeddings=False)
     if METHODS[name].takes_embeddings:
-        check_embeddings(config)
+        check_inputs(config, embeddings=True)
+        check_inputs(words, embeddings=False)
         return
     with pytest.raises(UsageError, match=f"'{name}' trains the layers.*: kmeans, .*, ronid$"):
-        check_embeddings(config)
-    check_embeddings(updated(config, {"encoder": {"trainable_layers": 0}}))
+        check_inputs(config, embeddings=True)
+    with pytest.raises(UsageError, match=r"counts of words are of no use.* choose another encoder"):
+        check_inputs(words, embeddings=False)
+    check_inputs(updated(config, {"encoder": {"trainable_layers": 0}}), embeddings=True)
 
 
 def test_what_must_be_said_of_a_method_is_part_of_its_title() -> None:

@@ -214,7 +214,11 @@ def _solve(
             continue
         step, last = (asked / sums).log() / (1 + slack), error
         plain = trial + step
-        trial = anderson.propose(trial, step)
+        if step.abs().max() > _MAX_DRIFT:  # far off: sums are at the floor, steps not yet linear
+            anderson.forget()
+            trial = plain
+        else:
+            trial = anderson.propose(trial, step)
     potentials[live] = best
     converged = residual < tolerance
     return Plan(

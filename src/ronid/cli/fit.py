@@ -218,12 +218,13 @@ def _check_before_work(corpus: "Corpus", intents: int | None, settings: "MethodC
     """Refuse an impossible question before a folder is made or a model loaded."""
     from ronid.data.splits import split_corpus
     from ronid.encode.weights import locate
-    from ronid.methods import check_labels
+    from ronid.methods import check_inputs, check_labels
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RonidWarning)  # said again when the work begins
-        split_corpus(corpus, intents)
-    check_labels(settings.method, corpus.report.labelled)
+        split = split_corpus(corpus, intents)
+    check_inputs(settings, embeddings=corpus.embeddings is not None)
+    check_labels(settings.method, corpus.report.labelled, len(split.known), intents)
     locate(settings.encoder.name)
 
 

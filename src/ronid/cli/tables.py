@@ -127,6 +127,11 @@ def refused_lines(run: "RunFolder") -> list[str]:
     k, between = _made(run, found)
     if k >= asked:
         return []
+    if found["k"] >= asked:  # it was taken, but the method did not fill them
+        return [
+            f"{counted(asked, 'intent')} asked for, of which {asked - k} got no utterance and "
+            f"{'was' if asked - k == 1 else 'were'} left out; --exactly keeps those"
+        ]
     return [
         f"{counted(asked, 'intent')} asked for, but the data show {between}: "
         f"{k} {'was' if k == 1 else 'were'} made; "

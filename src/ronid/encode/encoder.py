@@ -272,7 +272,13 @@ def build_encoder(
         backbone.set_trainable(config.trainable_layers)
     elif given_dim is None:
         backbone = TransformerBackbone(
-            config.name, config.trainable_layers, config.max_length_tokens, device, words, cache
+            config.name,
+            config.trainable_layers,
+            config.max_length_tokens,
+            device,
+            words,
+            cache,
+            frozen_dropout=config.frozen_dropout,
         )
     else:
         backbone = VectorBackbone(given_dim, device)

@@ -71,7 +71,10 @@ class TfidfBackbone(nn.Module):
     def set_trainable(self, trainable_layers: int) -> None:
         """Counting words leaves nothing to train; only 0 is possible."""
         if trainable_layers != 0:
-            raise UsageError("encoder 'tfidf' has no layer to train; set trainable_layers = 0")
+            raise UsageError(
+                "encoder 'tfidf' has no layer to train; set encoder.trainable_layers = 0, "
+                "pretrain.trainable_layers too where the method has it, or choose another encoder"
+            )
 
     def trained_state(self) -> dict[str, Tensor]:
         """Return the words (UTF-8, one a line) and their weights; nothing before fitting."""

@@ -54,6 +54,8 @@ class TransformerBackbone(nn.Module):
         words: Put the mean of the word vectors below the first layer after the pooled vector;
             for a wholly frozen encoder only.
         cache: Where loaded weights may be kept.
+        frozen_dropout: Whether frozen layers have dropout while others train, and so run at every
+            step.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class TransformerBackbone(nn.Module):
         device: torch.device,
         words: bool = False,
         cache: FrozenCache | None = None,
+        *,
+        frozen_dropout: bool = False,
     ) -> None:
         super().__init__()
         cache = cache or FrozenCache()
@@ -72,6 +76,7 @@ class TransformerBackbone(nn.Module):
             self.model.pooler = None  # pooling is the masked mean, so this would run for nothing
         self.name = name
         self.words = words
+        self.frozen_dropout = frozen_dropout
         self.fingerprint = _fingerprint(self.model)
         self.device = device
         self.dim = int(self.model.config.hidden_size)
@@ -120,8 +125,8 @@ class TransformerBackbone(nn.Module):
         return self.layers[self.frozen_layers :]
 
     def train(self, mode: bool = True) -> "TransformerBackbone":
-        """Switch dropout on in the trained layers only, so that frozen ones stay cacheable."""
-        super().train(mode and self.trainable_layers == ALL_LAYERS)
+        """Switch dropout on, in the trained layers only where frozen ones are to be cacheable."""
+        super().train(mode and (self.trainable_layers == ALL_LAYERS or self.frozen_dropout))
         for layer in self._upper:
             layer.train(mode)
         return self
@@ -172,7 +177,7 @@ class TransformerBackbone(nn.Module):
 
     def _prepare(self, rows: TokenRows, cache: FrozenCache, progress: Progress) -> Rows:
         """Add what the frozen layers say, where there are any."""
-        if self.frozen_layers == 0:
+        if self.frozen_layers == 0 or self.frozen_dropout:
             return rows
         shape = (len(rows.ids), self.dim)
         dtype = torch.float32 if self.device.type == "cpu" else torch.bfloat16

@@ -34,6 +34,7 @@ class Spec:
         module: Where its recipe is.
         kind: Whether it uses labels at all.
         needs_labels: Whether it cannot do without them.
+        compares_known: Whether it needs labels of two intents at least.
         counts: Whether it finds the number of intents itself, where that is not given.
         takes_embeddings: Whether it has settings that work on given embeddings in place of texts;
             the others train the layers of an encoder.
@@ -50,6 +51,7 @@ class Spec:
     module: str
     kind: Literal["unsupervised", "semi-supervised"]
     needs_labels: bool = False
+    compares_known: bool = False
     counts: bool = False
     takes_embeddings: bool = False
     wants_gpu: bool = True
@@ -115,7 +117,12 @@ METHODS: dict[str, Spec] = {
         inference="refit",
     ),
     "kcl": Spec(
-        "KCL", "Hsu et al., ICLR 2018", "ronid.methods.kcl", "semi-supervised", needs_labels=True
+        "KCL",
+        "Hsu et al., ICLR 2018",
+        "ronid.methods.kcl",
+        "semi-supervised",
+        needs_labels=True,
+        compares_known=True,
     ),
     "cdac_plus": Spec(
         "CDAC+", "Lin et al., AAAI 2020", "ronid.methods.cdac_plus", "semi-supervised"
@@ -265,17 +272,29 @@ def fit(split: Split, config: MethodConfig, training: "Training") -> Discovery:
     Raises:
         UsageError: The method needs labels and there are none.
     """
-    check_labels(config.method, len(split.labelled))
+    check_labels(config.method, len(split.labelled), len(split.known), split.n_intents)
     found: Discovery = method(config.method).fit(split, config, training)
     return found
 
 
-def check_labels(name: str, labelled: int) -> None:
-    """Refuse a corpus without labels where a method cannot do without them.
+def check_labels(name: str, labelled: int, known: int, intents: int | None = None) -> None:
+    """Refuse a corpus without labels, or of one known intent, where a method needs more.
+
+    Args:
+        name: The method.
+        labelled: How many utterances are labelled.
+        known: With how many intents.
+        intents: How many intents there are, if that is known: of one, none can differ.
 
     Raises:
         UsageError: It is so.
     """
+    if METHODS[name].compares_known and labelled and known == 1 != intents:
+        raise UsageError(
+            f"method '{name}' learns from labelled utterances which two are alike and which are "
+            "not, and all labels here are of one intent; label some of another, or choose a method "
+            "that needs no labels, such as ronid"
+        )
     if METHODS[name].needs_labels and not labelled:
         without = [key for key, spec in METHODS.items() if not spec.needs_labels]
         raise UsageError(
@@ -284,18 +303,27 @@ def check_labels(name: str, labelled: int) -> None:
         )
 
 
-def check_embeddings(config: MethodConfig) -> None:
-    """Refuse given embeddings where a method trains the layers that make them.
+def check_inputs(config: MethodConfig, *, embeddings: bool) -> None:
+    """Refuse given embeddings and counts of words where a method trains the layers of an encoder.
+
+    Args:
+        config: The recipe.
+        embeddings: Whether embeddings are given in place of texts.
 
     Raises:
         UsageError: It is so.
     """
-    name = config.method
-    if config.encoder.trainable_layers and not METHODS[name].takes_embeddings:
+    name, words = config.method, config.encoder.name == TFIDF
+    if not (embeddings or words) or METHODS[name].takes_embeddings:
+        return
+    if config.encoder.trainable_layers:
         taking = [key for key, spec in METHODS.items() if spec.takes_embeddings]
+        what, instead = ("embeddings", "give texts") if embeddings else (
+            "counts of words", "choose another encoder"
+        )  # fmt: skip
         raise UsageError(
-            f"method '{name}' trains the layers of an encoder, so embeddings are of no use to it; "
-            f"give texts, or choose a method that takes embeddings: {', '.join(taking)}"
+            f"method '{name}' trains the layers of an encoder, so {what} are of no use to it; "
+            f"{instead}, or choose a method that takes {what}: {', '.join(taking)}"
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ronid.assign.kmeans import class_means
+from ronid.assign.kmeans import class_means, nearest_centroid
 from ronid.assign.start import known_first
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.errors import RonidWarning
@@ -44,20 +44,28 @@ def fit(split: Split, config: Config, training: Training) -> Discovery:
     """Discover the intents of `split`."""
     rows = training.encoder.prepare(inputs_of(split), training.progress)
     embeddings = training.encoder.embed_all(rows)
-    most = max(config.most_rows, split.n_intents)
-    chosen = _sample(len(rows), most, training.seed)
-    points = embeddings[torch.from_numpy(chosen).to(embeddings.device)]
-    labels = torch.from_numpy(clusters(points.cpu().numpy(), split.n_intents)).to(points.device)
-    centres = class_means(points, labels, split.n_intents)
-    centres = known_first(centres, embeddings, split)
-    return gather(training, split, rows, centres)
+    seed = derive(training.seed, "sample")
+    centres, _ = _clustered(embeddings, split.n_intents, config.most_rows, seed)
+    return gather(training, split, rows, known_first(centres, embeddings, split))
 
 
 def refit(
     features: Tensor, discovery: Discovery, config: Config, generator: torch.Generator
 ) -> IntArray:
     """Return the clusters of the scored rows themselves: the published way of scoring."""
-    return clusters(features.cpu().numpy(), discovery.n_intents)
+    k, seed = discovery.n_intents, generator.initial_seed()
+    centres, labels = _clustered(features, k, config.most_rows, seed)
+    if len(labels) < len(features):
+        labels = nearest_centroid(features, centres)
+    return labels.cpu().numpy()
+
+
+def _clustered(points: Tensor, k: int, most_rows: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Return the (k, d) centres of clusters, and the clusters of the rows that were drawn."""
+    chosen = torch.from_numpy(_sample(len(points), max(most_rows, k), seed)).to(points.device)
+    points = points[chosen]
+    labels = torch.from_numpy(clusters(points.cpu().numpy(), k)).to(points.device)
+    return class_means(points, labels, k), labels
 
 
 def clusters(points: FloatArray, count: int) -> IntArray:
@@ -77,6 +85,6 @@ def _sample(count: int, most: int, seed: int) -> IntArray:
         f"agglomerative clustering of {count} utterances takes too much memory; a random "
         f"{most} of them are clustered and the others follow",
         RonidWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
-    return np.sort(np.random.default_rng(derive(seed, "sample")).choice(count, most, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))

@@ -16,6 +16,7 @@ Deviations and guesses:
   pre-training.
 - The second stage trains the last three layers, as published: a quarter of those of BERT, but half
   of the six of the embedded encoder.
+- In the second stage dropout is on in the layers that are trained only (`encoder.frozen_dropout`).
 - Batches are shuffled; the published order is that of the file, labelled utterances first.
 - Whether the weights of the soft pull carry a gradient is not known; here they do, as the equation
   has it. The labelled batch of the second stage is that of the first.

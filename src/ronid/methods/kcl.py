@@ -15,7 +15,8 @@ always, where the published one has running statistics for inference. Its traini
 average precision of the pairs that are alike, in place of accuracy over all pairs: with many
 intents so few are alike that a network which never says so is hardly worse than a good one.
 Batches are shuffled, and the best epoch is taken back whether or not patience ran out. Features are
-the masked mean; the published one averages padding too.
+the masked mean; the published one averages padding too. Dropout is on in the layers that are trained
+only, there in all (`encoder.frozen_dropout`).
 
 A fit that is killed goes on with the similarity network that it had: the first stage leaves its
 weights in `Training.kept`, which every later checkpoint holds.
@@ -30,7 +31,6 @@ from torch import Tensor
 
 from ronid.config import EncoderConfig, OptimiserConfig
 from ronid.encode.rows import Rows
-from ronid.errors import UsageError
 from ronid.losses.known import known_cross_entropy
 from ronid.losses.pairwise import pair_divergence_loss
 from ronid.train.batches import one_pass, some_steps, steps_per_epoch
@@ -40,7 +40,7 @@ from ronid.train.loop import Stage, run_epochs
 from ronid.train.similarity import SimilarityNetwork, pair_loss, pair_precision, similarity_network
 from ronid.train.state import StageState, Training, inputs_of
 from ronid.train.step import Picks
-from ronid.train.stopping import AllEpochs, BestEpoch
+from ronid.train.stopping import by_held_out
 from ronid.types import Discovery, Split
 
 
@@ -72,17 +72,7 @@ class Config:
 
 
 def fit(split: Split, config: Config, training: Training) -> Discovery:
-    """Discover the intents of `split`.
-
-    Raises:
-        UsageError: No two labelled rows differ in intent, so that no pair of them is unlike.
-    """
-    if split.n_intents > 1 and len(set(split.targets[split.labelled])) == 1:
-        raise UsageError(
-            "method 'kcl' learns from labelled utterances which two are alike and which are not, "
-            "and all labels here are of one intent; label some of another, or choose a method "
-            "that needs no labels, such as ronid"
-        )
+    """Discover the intents of `split`."""
     encoder = training.encoder
     check_outputs(encoder, split)
     rows = encoder.prepare(inputs_of(split), training.progress)
@@ -166,8 +156,11 @@ def learn_clusters(
 
 def _length(figure: str, dev_rows: Rows | None, config: Config) -> dict[str, Any]:
     """Return how long a stage lasts, and its learning rate."""
-    if dev_rows is None:
-        epochs = min(config.epochs, config.epochs_without_dev)
-        return {"epochs": epochs, "lr": config.lr, "stopper": AllEpochs()}
-    stopper = BestEpoch(figure, config.patience)
-    return {"epochs": config.epochs, "lr": config.lr, "stopper": stopper}
+    epochs, stopper = by_held_out(
+        figure,
+        dev_rows is not None,
+        epochs=config.epochs,
+        patience=config.patience,
+        without=config.epochs_without_dev,
+    )
+    return {"epochs": epochs, "lr": config.lr, "stopper": stopper}

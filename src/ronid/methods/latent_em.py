@@ -15,7 +15,8 @@ The published code has settings for BANKING only; they serve for all. Otherwise 
 dropout of the features is that of the encoder's head; AdamW in place of BertAdam; no epoch is
 picked by test labels, the last one counts; the first unlabelled row can get a label too; a row that
 is offered several labels takes that of the most similar giver, on which the paper is silent. Six
-layers learn in the EM loop; of an encoder with no more than six all, word embeddings included.
+layers learn in the EM loop; of an encoder with no more than six all, word embeddings included. In
+pre-training dropout is on in the layer that is trained only (`encoder.frozen_dropout`).
 
 Without labels there is neither pre-training nor cross-entropy, and the contrast remains.
 """

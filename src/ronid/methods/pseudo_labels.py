@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ronid.assign.align import match
+from ronid.assign.aligned import aligned_kmeans
 from ronid.assign.breathing import halves
 from ronid.assign.forbid import nearest_allowed, without
-from ronid.assign.kmeans import class_means, kmeans, nearest_centroid
+from ronid.assign.kmeans import class_means, nearest_centroid
 from ronid.assign.prior import shrunk_prior, unlabelled_marginal, update_prior, vouched_prior
 from ronid.assign.sinkhorn import cosine_blocks, sinkhorn
 from ronid.config import EStepConfig, RoNIDConfig
@@ -233,5 +233,5 @@ def _assignment(labels: Tensor, targets: Tensor, prior: Tensor) -> Assignment:
 
 def _kmeans_labels(embeddings: Tensor, prototypes: Tensor, generator: torch.Generator) -> Tensor:
     """Pseudo-labels of the ablation -OT: k-means, numbered like the prototypes they match."""
-    found = kmeans(embeddings, len(prototypes), n_init=1, generator=generator)
-    return match(found.centroids, prototypes)[found.labels]
+    k = len(prototypes)
+    return aligned_kmeans(embeddings, k, prototypes, n_init=1, generator=generator).labels

@@ -6,6 +6,7 @@ Trained cluster centres are a head as well, the one that inference keeps.
 import torch
 from torch import Tensor, nn
 
+from ronid.errors import UsageError
 from ronid.losses.student_t import student_t
 from ronid.train.loop import seeded
 from ronid.train.state import Training
@@ -34,7 +35,16 @@ def projection(
         outputs: Width of the space.
         width: Width of the hidden layer, that of the features when 0.
         dropout: Dropout after the hidden layer.
+
+    Raises:
+        UsageError: No weight of the encoder is trained: the network is left behind, so that all it
+            learns would be lost.
     """
+    if not any(weight.requires_grad for weight in training.encoder.parameters()):
+        raise UsageError(
+            f"nothing to train in stage '{place}': set encoder.trainable_layers (which needs "
+            "texts) or encoder.adapter_width"
+        )
     dim = training.encoder.dim
     with seeded(training.encoder.device, training.seed, place):
         layers = [nn.Linear(dim, width or dim), nn.ReLU(), nn.Dropout(dropout)]

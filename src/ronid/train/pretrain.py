@@ -20,7 +20,7 @@ from ronid.train.held_out import held_out_rows
 from ronid.train.loop import Stage, run_epochs, seeded
 from ronid.train.state import StageState, Training, head_weights, inputs_of
 from ronid.train.step import Picks
-from ronid.train.stopping import AllEpochs, BestEpoch
+from ronid.train.stopping import by_held_out
 from ronid.train.views import reader_of, untouchable
 from ronid.types import IntArray, Split
 
@@ -86,17 +86,24 @@ def pretrain(  # noqa: PLR0913 - the problem, its rows, and what is kept
     has_dev = dev_rows is not None and "classes" in state.heads
     labelled = split.labelled if "classes" in state.heads else split.labelled[:0]
     size = config.labelled_batch
+    epochs, stopper = by_held_out(
+        "dev_accuracy",
+        has_dev,
+        epochs=config.epochs,
+        patience=config.patience,
+        without=config.epochs_without_dev,
+    )
     stage = Stage(
         name="pretrain",
         rows=rows,
-        epochs=config.epochs if has_dev else min(config.epochs, config.epochs_without_dev),
+        epochs=epochs,
         steps=(
             steps_per_epoch(len(labelled), size)
             if len(labelled) and config.epoch_rows == "labelled"
             else steps_per_epoch(len(rows), config.language_batch)
         ),
         lr=config.lr,
-        stopper=BestEpoch("dev_accuracy", config.patience) if has_dev else AllEpochs(),
+        stopper=stopper,
     )
 
     targets = torch.from_numpy(split.targets).to(encoder.device)

@@ -107,3 +107,18 @@ class AllEpochs:
 
     def finish(self, state: StageState) -> None:
         """Nothing to put back."""
+
+
+def by_held_out(
+    figure: str, has_dev: bool, *, epochs: int, patience: int, without: int
+) -> tuple[int, Stopper]:
+    """Return how many epochs a stage has at most, and what may end it before.
+
+    Args:
+        figure: Key of the epoch's row that held-out rows give.
+        has_dev: Whether there are any.
+        epochs: Most epochs.
+        patience: Epochs to wait for a better one.
+        without: Most epochs where no rows are held out.
+    """
+    return (epochs, BestEpoch(figure, patience)) if has_dev else (min(epochs, without), AllEpochs())
