@@ -177,7 +177,7 @@ class RunFolder:
         columns: dict[str, Any] = {
             "id": corpus.ids or [str(i + 1) for i in range(len(corpus))],
             "text": corpus.texts,
-            "given": corpus.labels,
+            "given": pa.array(corpus.labels, pa.string()),  # there may be none so far
             "intent": names,
             "index": discovery.labels,
             "confidence": discovery.confidence,
@@ -231,7 +231,11 @@ class RunFolder:
 
     def assignments(self) -> pa.Table:
         """Return one row per utterance."""
-        return pq.read_table(self.path / "assignments.parquet")
+        table = pq.read_table(self.path / "assignments.parquet")
+        given = table.schema.get_field_index("given")
+        if pa.types.is_null(table.schema.field(given).type):  # no label, in runs of old versions
+            table = table.set_column(given, "given", table["given"].cast(pa.string()))
+        return table
 
     def n_collected(self) -> int:
         """Return how many utterances fit none of the intents so far."""

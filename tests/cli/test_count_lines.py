@@ -5,11 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from made_run import make_run
 from ronid.cli.fit import _show
-from ronid.cli.tables import count_lines, run_summary
+from ronid.cli.tables import count_lines, idle_lines, run_summary
 from ronid.run import RunFolder
 
 FOUND = {"stage": "count", "k": 13, "low": 11, "high": 15}
@@ -109,3 +110,22 @@ def test_quiet_is_quiet_where_the_number_was_taken(
     for i, (asked, k) in enumerate([(None, 4), (4, 4)]):
         _show(counted(tmp_path / f"run{i}", asked, EVIDENCE | {"k": k}), True, True)
     assert capsys.readouterr().err == ""
+
+
+def test_known_intents_that_are_not_in_the_pile_are_named() -> None:
+    def told(*rows: tuple[int, str | None]) -> list[str]:
+        index, given = zip(*rows, strict=True)
+        intents = [SimpleNamespace(index=i, name=f"i{i}", known=i < 8) for i in range(9)]
+        table = {"index": pa.array(index), "given": pa.array(given, pa.string())}
+        run = SimpleNamespace(assignments=lambda: table, intents=lambda: intents)
+        return idle_lines(run)  # type: ignore[arg-type]
+
+    all_used = [(i, None) for i in range(8)]
+    assert told(*all_used, (1, "i1")) == []
+    assert told(*all_used[1:], (0, "i0")) == [
+        "1 known intent has no utterance but those labelled so: i0"
+    ]
+    (line,) = told((8, None), *((i, f"i{i}") for i in range(8)))
+    assert line.startswith("8 known intents have no")
+    assert line.endswith(": i0, i1, i2, i3, i4, ...")
+    assert told((0, "i0"), (1, "i1")) == []  # nothing was raw

@@ -91,6 +91,16 @@ def test_half_a_surrogate_pair_is_replaced_and_said() -> None:
     assert corpus_from(["cut \ud83d"]).texts[0].encode()
 
 
+def test_ids_of_several_rows_are_told() -> None:
+    def told(ids: list[str]) -> tuple[str, ...]:
+        frame = pd.DataFrame({"id": ids, "text": [f"text {i}" for i in range(len(ids))]})
+        return load(frame, id="id").report.messages
+
+    assert told(["a", "b", ""]) == told(["a", "", ""])
+    assert told(["a", "b", "b"])[-1] == "1 id occurs more than once, such as 'b'"
+    assert told(["a", "b", "b", "a", "a"])[-1] == "2 ids occur more than once, such as 'a'"
+
+
 @pytest.mark.filterwarnings("ignore:1 of 6 rows")
 def test_report_counts_and_ranks() -> None:
     rows = [("a", "x"), ("b", "y"), ("b", "y"), ("", "z"), ("c", None), ("d", "once")]

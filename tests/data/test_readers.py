@@ -209,6 +209,7 @@ def test_equal_labels_share_one_object(tmp_path: Path) -> None:
         ("a.csv", b"text\nx\n", {"format": "doc"}, "format 'doc' is unknown.*csv, tsv"),
         ("a.csv", b"\x89PNG\r\n\x1a\n....", {}, "a PNG image, not csv"),
         ("a.csv", b"ab\0cd", {}, "binary file"),
+        ("a.csv", b"text\n" + b"hello\n" * 50 + b"a\0b\n", {}, "line 52: a zero byte.*remove it"),
         ("a.csv", "text\nx\n".encode("utf-16"), {}, "--encoding utf-16"),
         ("a.doc", b"x", {}, r"'.doc' is not read.*\.csv.*\.txt.*--format"),
         ("noending", b"x", {}, r"'' is not read"),

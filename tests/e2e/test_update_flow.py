@@ -431,3 +431,31 @@ def test_vectors_of_what_came_are_kept_behind_those_before(run: Path) -> None:
         old["embeddings"] * old["scale"],
         atol=2e-3 * float(old["scale"][0]),
     )
+
+
+def test_labels_may_come_to_a_run_that_was_fitted_without_any(
+    tmp_path: Path, encoder: Path, quick: Path
+) -> None:
+    run = tmp_path / "run"
+    corpus = tiny.write_csv(tmp_path / "first.csv", early_rows()[::3])
+    ok(
+        "fit", corpus, "--label", "", "--out", run, "--intents", "3", "--encoder", encoder,
+        "--config", quick, "--device", "cpu", "--quiet",
+    )  # fmt: skip
+    assert pq.read_schema(run / "assignments.parquet").field("given").type == pa.string()
+    table = pq.read_table(run / "assignments.parquet")  # as older versions wrote it
+    at = table.schema.get_field_index("given")
+    pq.write_table(table.set_column(at, "given", pa.nulls(len(table))), run / "assignments.parquet")
+    done = update(run, early_rows()[1::3])
+    assert done["labelled"] > 0
+    given = set(pq.read_table(folder_of(run) / "assignments.parquet")["given"].to_pylist())
+    assert given > {None}
+
+
+def test_a_text_that_comes_again_goes_where_it_was(run: Path) -> None:
+    table = pq.read_table(run / "assignments.parquet")
+    text, index = table["text"][5].as_py(), table["index"][5].as_py()
+    done = update(run, [Row(text, "", "")] * 40, "--least", "10")
+    assert (done["new"], done["fitted"], done["collected"], done["aside"]) == ([], 40, 0, 0)
+    now = pq.read_table(folder_of(run) / "assignments.parquet")
+    assert now["index"].to_pylist()[len(table) :] == [index] * 40

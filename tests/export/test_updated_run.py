@@ -39,6 +39,12 @@ def test_what_was_collected_earlier_and_fits_now_is_said() -> None:
     assert "earlier" not in update_lines(UPDATE | {"waited": 0})[1][0]
 
 
+def test_what_was_set_aside_now_and_what_is_collected_in_all_are_told_apart() -> None:
+    _, lines = update_lines(UPDATE | {"collected": 16, "aside": 1})
+    assert lines[0].endswith("; 1 fits nowhere so far, 16 are collected in all")
+    assert update_lines(UPDATE | {"aside": 1})[1] == update_lines(UPDATE)[1]
+
+
 def test_records_of_older_versions_are_said_as_they_were() -> None:
     _, lines = update_lines(UPDATE | {"collected": 3})
     assert lines == ["5 of 6 fit intents that were there; 3 fit nowhere so far and are collected"]

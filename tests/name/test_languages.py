@@ -23,7 +23,7 @@ GROUPS = {
         "Warum so hohe Überweisungsgebühren?",
         "Überweisungsgebühren prüfen",
     ],
-    "emoji": ["🎉🎉", "👍", "🎉 👍 🎉", "👩‍👩‍👧"],
+    "emoji": ["🎉🎉", "👍", "🎉 👍 🎉", "👩‍👩‍👧", "❤️", "☎️ ⚠️⚠️", "1️⃣"],
     "more_emoji": ["😡", "😡😡😡", "😤"],
     "mixed": ["reset 密码 please", "密码 reset", "كلمة السر reset 密码", "how do I reset 密码"],
 }

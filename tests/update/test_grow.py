@@ -65,6 +65,22 @@ def test_new_intents_are_found_behind_the_old_ones_which_stay_as_they_are() -> N
     assert found.fits[20:].all()
 
 
+@pytest.mark.parametrize("labelled", [8, 20])
+def test_what_is_like_rows_labelled_anew_goes_to_them(labelled: int) -> None:
+    rng = np.random.default_rng(3)
+    old = make_old(rng)
+    came = np.concatenate([around(1, 20, rng), around(6, 60, rng)])
+    fixed = np.full(80, NONE)
+    fixed[20 : 20 + labelled] = 4
+    told = unit(came[fixed == 4].mean(0, keepdims=True))
+    rows = np.concatenate([old.seen.vectors, came[fixed == 4]])
+    old = replace(old, prototypes=np.concatenate([old.prototypes, told]), scope=scope_of_rows(rows))
+    found = grow(seen(came), fixed, old)
+    assert len(found.prototypes) == 5
+    assert (found.labels[20:] == 4).all()
+    assert found.fits[20:].mean() > 0.75
+
+
 @pytest.mark.parametrize("each", [5, 30, 120])
 def test_more_of_the_old_intents_makes_no_new_one(each: int) -> None:
     rng = np.random.default_rng(1)

@@ -201,7 +201,7 @@ def best_of(
     empty = len(starts[0]) - len(best.labels.unique())
     if empty:
         warnings.warn(
-            f"{empty} of {len(starts[0])} clusters are empty: too few distinct points; lower k",
+            f"{empty} of {len(starts[0])} clusters are empty: too few distinct points for so many",
             RonidWarning,
             stacklevel=4,
         )

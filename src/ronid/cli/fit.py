@@ -10,7 +10,14 @@ import typer
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
-from ronid.cli.tables import count_lines, intents_table, refused_lines, run_summary, scores_table
+from ronid.cli.tables import (
+    count_lines,
+    idle_lines,
+    intents_table,
+    refused_lines,
+    run_summary,
+    scores_table,
+)
 from ronid.errors import RonidWarning, UsageError
 from ronid.presets import AUTO, WITHOUT_GPU
 
@@ -264,7 +271,7 @@ def _show(run: "RunFolder", as_json: bool, quiet: bool) -> None:
     from ronid.types import Scores
 
     # Whoever asked for a number and got another must hear of it, however quiet it is to be.
-    told = refused_lines(run) if quiet else count_lines(run)
+    told = refused_lines(run) if quiet else [*count_lines(run), *idle_lines(run)]
     if as_json:
         print_json(run_summary(run))
         for line in told:

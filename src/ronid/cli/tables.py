@@ -27,6 +27,9 @@ SHOWN = 2
 LONGEST_SHOWN = 120
 """Characters of one utterance that are printed beside a finding."""
 
+IDLE_SHOWN = 5
+"""Known intents without raw utterances that are named."""
+
 PARTS = {
     "score": "of 100; ranks runs on the same utterances, is no accuracy",
     "resampling": "agreement with clusters of halves of the utterances",
@@ -117,6 +120,21 @@ def count_lines(run: "RunFolder") -> list[str]:
     if asked < found.get("low", 0):
         return [f"{counted(asked, 'intent')}, as asked for, but the data show {between}"]
     return []
+
+
+def idle_lines(run: "RunFolder") -> list[str]:
+    """Say which known intents have no utterance but those labelled so, in one line."""
+    table = run.assignments()
+    pairs = zip(table["index"].to_pylist(), table["given"].to_pylist(), strict=True)
+    raw = {index for index, name in pairs if not name}
+    idle = [intent.name for intent in run.intents() if intent.known and intent.index not in raw]
+    if not idle or not raw:
+        return []
+    some = ", ".join(idle[:IDLE_SHOWN]) + (", ..." if len(idle) > IDLE_SHOWN else "")
+    said = (
+        f"{counted(len(idle), 'known intent')} {'has' if len(idle) == 1 else 'have'} no utterance"
+    )
+    return [f"{said} but those labelled so: {some}"]
 
 
 def refused_lines(run: "RunFolder") -> list[str]:

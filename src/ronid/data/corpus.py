@@ -121,7 +121,8 @@ def collect(table: Table, columns: Columns, origin: str) -> Corpus:
                 "expected; name other columns with --text and --label"
             ) from None
     _require_text(rows_read, len(texts), origin, table.names[columns.positions["text"]])
-    report = _report(texts, labels, rows_read, (*table.messages, *columns.messages))
+    messages = (*table.messages, *columns.messages, *_repeated_ids(ids))
+    report = _report(texts, labels, rows_read, messages)
     return Corpus(
         texts,
         labels,
@@ -227,6 +228,16 @@ def _require_text(rows_read: int, kept: int, origin: str, column: str) -> None:
             f"{origin}: none of the {rows_read} rows has text in column {column!r}; "
             "name another column with --text"
         )
+
+
+def _repeated_ids(ids: list[str]) -> list[str]:
+    """Say it where an id is that of several rows, as ids are to tell them apart."""
+    counts = Counter(filter(None, ids))
+    repeated = [name for name, count in counts.items() if count > 1]
+    if not repeated:
+        return []
+    occurs = "occurs" if len(repeated) == 1 else "occur"
+    return [f"{counted(len(repeated), 'id')} {occurs} more than once, such as '{repeated[0]}'"]
 
 
 def _report(

@@ -34,6 +34,7 @@ BINARY_FORMATS = ("parquet", "xlsx")
 
 _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 4096
+_STRAY_SHARE = 0.01  # of zero bytes, up to which a file is text with an accident in it
 _SIGNATURES = {
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
@@ -218,7 +219,12 @@ def _checked(source: Source) -> Source:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not wide:
         raise DataError(f"{source.name} looks like UTF-16 text; pass --encoding utf-16")
     if b"\0" in head and not wide:
-        raise DataError(f"{source.name} is a binary file, not {source.format}; check the file")
+        zeros, line = head.count(0), head[: head.index(0)].count(b"\n") + 1
+        if zeros > _STRAY_SHARE * len(head):
+            raise DataError(f"{source.name} is a binary file, not {source.format}; check the file")
+        raise DataError(
+            f"{source.name}, line {line}: a zero byte, which no text has; remove it and try again"
+        )
     return source
 
 

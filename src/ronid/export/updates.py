@@ -41,8 +41,12 @@ def _placed(update: Mapping[str, Any]) -> str:
     parts = [f"{fitted:,} of {update['rows']:,} {_fit(fitted)} intents that were there"]
     if waited:
         parts.append(f"{waited:,} collected earlier {_fit(waited)} now")
-    are = "is" if collected == 1 else "are"
-    parts.append(f"{collected:,} {_fit(collected)} nowhere so far and {are} collected")
+    are, aside = "is" if collected == 1 else "are", update.get("aside")
+    if aside is None or aside == collected:
+        parts.append(f"{collected:,} {_fit(collected)} nowhere so far and {are} collected")
+    else:
+        parts.append(f"{aside:,} {_fit(aside)} nowhere so far, {collected:,} {are} collected")
+        parts[-1] += " in all"
     return "; ".join(parts)
 
 

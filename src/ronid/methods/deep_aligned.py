@@ -11,8 +11,8 @@ Zhang, Xu, Lin and Lyu, 2021, Discovering New Intents with Deep Aligned Clusteri
 Otherwise than in its code: the vector of an utterance is the mean over its tokens without padding.
 Batches are shuffled. AdamW in place of BertAdam. The best weights come back even where patience
 never ran out, and the weights after the last epoch are a candidate too; in the code neither is so.
-The silhouette is that of at most `silhouette_rows` rows, the same ones in every epoch. Dropout is on
-in the layers that are trained only, there in all (`encoder.frozen_dropout`).
+The silhouette is that of at most `silhouette_rows` rows, the same ones in every epoch. Dropout is
+on in the layers that are trained only, there in all (`encoder.frozen_dropout`).
 
 Without labels there is no pre-training, and the rest is what the paper ablates as such.
 """

@@ -15,8 +15,8 @@ always, where the published one has running statistics for inference. Its traini
 average precision of the pairs that are alike, in place of accuracy over all pairs: with many
 intents so few are alike that a network which never says so is hardly worse than a good one.
 Batches are shuffled, and the best epoch is taken back whether or not patience ran out. Features are
-the masked mean; the published one averages padding too. Dropout is on in the layers that are trained
-only, there in all (`encoder.frozen_dropout`).
+the masked mean; the published one averages padding too. Dropout is on in the layers that are
+trained only, there in all (`encoder.frozen_dropout`).
 
 A fit that is killed goes on with the similarity network that it had: the first stage leaves its
 weights in `Training.kept`, which every later checkpoint holds.

@@ -5,6 +5,9 @@ import unicodedata
 
 MAX_LENGTH = 40
 
+_EMOJI_MARKS = {*map(chr, range(0xFE00, 0xFE10)), "\u20e3"}
+"""Variation selectors, and the frame of keycaps."""
+
 
 def slug(text: str, max_length: int = MAX_LENGTH) -> str:
     """Turn a phrase into an identifier such as `gift_card`.
@@ -31,7 +34,8 @@ def is_name(legal: str) -> bool:
     Args:
         legal: What `slug` made.
     """
-    return bool(legal) and not legal.replace("_", "").isdigit()
+    letters = "".join(filter(str.isalnum, legal))  # marks alone cannot be seen
+    return bool(letters) and not letters.isdigit()
 
 
 def unique(name: str, taken: set[str]) -> str:
@@ -53,5 +57,8 @@ def unique(name: str, taken: set[str]) -> str:
 
 
 def _belongs(character: str) -> bool:
-    # Marks are the vowel signs of Indic and Thai scripts and the accents of many others.
+    # Marks are the vowel signs of Indic and Thai scripts and the accents of many others; some only
+    # say how an emoji looks.
+    if character in _EMOJI_MARKS:
+        return False
     return character.isalnum() or unicodedata.category(character).startswith("M")

@@ -102,7 +102,8 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         came = replace(came, frozen=None if frozen is None else frozen.came.cpu().numpy())
         if frozen is not None:
             learn = partial(adapt, model, frozen, progress=progress or Silent())
-        grown = grow(seen.came, given, old, seed=model.seed, learn=learn)
+        fixed = np.where(given >= 0, given, repeated(run, came.texts))
+        grown = grow(seen.came, fixed, old, seed=model.seed, learn=learn)
         before = vectors.features
         if grown.before is not None:  # the encoder has learnt
             before, model = grown.before, replace(model, scope=grown.scope)
@@ -224,6 +225,20 @@ def _with_given(
     return given, replace(model, intents=intents, prototypes=prototypes.astype(np.float32))
 
 
+def repeated(run: RunFolder, texts: list[str]) -> IntArray:
+    """Return the (n,) intents of texts that are in the run already, -1 where they are not.
+
+    Often the same text comes many times, such as by a button; that makes no intent beside its own.
+
+    Args:
+        run: Where a text may have several intents, as people may have moved one: the last counts.
+        texts: What came.
+    """
+    table = run.assignments()
+    index = dict(zip(table["text"].to_pylist(), table["index"].to_pylist(), strict=True))
+    return np.array([index.get(text, -1) for text in texts], np.int64)
+
+
 def _warn_of_likeness(fresh: list[str], there: list[str]) -> None:
     """Say it where a label differs from the name of an intent by upper and lower case only."""
     folded = {name.casefold(): name for name in there}
@@ -288,6 +303,7 @@ def _summary(
         fitted=int((grown.fits & (grown.labels < before))[earlier:].sum()),
         waited=int(grown.fits[:earlier].sum()),
         collected=int((~grown.fits).sum()),
+        aside=int((~grown.fits)[earlier:].sum()),
         new=tuple(NewIntent(i.index, i.name, i.size, i.known) for i in new),
         drift=drift,
         old=len(run.assignments()),

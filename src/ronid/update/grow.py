@@ -166,11 +166,13 @@ def grow(
         learn: Trains the encoder on where there are new intents; None where it stands still.
     """
     free, k = fixed < 0, len(old.prototypes)
+    old = _with_fixed(old, came, fixed)
     sizes = np.bincount(old.labels, minlength=k)
     seen = novelty(
         old.seen.plain, came.plain, neighbours=neighbours_of(sizes[sizes > 0]), seed=seed
     )
     strange = free & (seen.newness < old.threshold)
+    strange &= ~seen.is_near(came.plain, came.plain[~free], old.threshold)
     groups = new_groups(came, strange, old, seen, seed)
     labels = np.where(free, old.nearest(came.vectors, came.vectors[:0]), fixed)
     labels = np.where(groups >= 0, k + groups, labels)
@@ -185,6 +187,17 @@ def grow(
     fits[rest] = now.scope.belonging(now.vectors[rest]) >= asked
     prototypes = np.concatenate([old.prototypes, new])
     return Grown(labels, prototypes, fits, now.vectors, now.scope, now.before)
+
+
+def _with_fixed(old: Beside, came: Views, fixed: IntArray) -> Beside:
+    """Put what came with an intent beside what was there: it shows what is of an intent already."""
+    sure = fixed >= 0
+    vectors, plain = (
+        np.concatenate([before, now[sure]])
+        for before, now in ((old.seen.vectors, came.vectors), (old.seen.plain, came.plain))
+    )
+    labels = np.concatenate([old.labels, fixed[sure]])
+    return replace(old, seen=Views(vectors, plain), labels=labels)
 
 
 def new_groups(came: Views, strange: Flags, old: Beside, seen: Novelty, seed: int) -> IntArray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -39,6 +40,20 @@ class Novelty:
 
     newness: Floats
     usual: Floats
+
+    def is_near(self, points: FloatArray, others: FloatArray, least: float) -> NDArray[np.bool_]:
+        """Return (n,) which points are as near to one of the others as old ones are to another.
+
+        Args:
+            points: (n, w) unit vectors.
+            others: (m, w) unit vectors, or none.
+            least: Least p-value that counts as near.
+        """
+        if not len(others):
+            return np.zeros(len(points), np.bool_)
+        blocks = range(0, len(points), _BLOCK)
+        nearest = np.concatenate([(points[i : i + _BLOCK] @ others.T).max(1) for i in blocks])
+        return p_values(self.usual, 1 - nearest.astype(np.float64)) >= least
 
 
 def neighbours_of(sizes: IntArray) -> int:

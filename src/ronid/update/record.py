@@ -36,6 +36,7 @@ class Update:
         utterances: All utterances that have an intent now.
         intents: All intents now.
         seconds: How long it took.
+        aside: Of the utterances that came, how many fit nowhere so far; None in older records.
     """
 
     version: int
@@ -53,3 +54,4 @@ class Update:
     utterances: int
     intents: int
     seconds: float
+    aside: int | None = None
