@@ -4,6 +4,7 @@ import csv
 import itertools
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,12 +83,12 @@ def write_csv(path: Path, utterances: list[Row] | None = None) -> Path:
     return path
 
 
-def write_encoder(folder: Path) -> Path:
-    """Write a random BERT of two layers with a tokenizer of the corpus's words."""
+def write_encoder(folder: Path, words: Sequence[str] = ()) -> Path:
+    """Write a random BERT of two layers with a tokenizer of some words, the corpus's by default."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    words = sorted({word for row in rows() for word in row.text.split()})
+    words = words or sorted({word for row in rows() for word in row.text.split()})
     letters = [f"{mark}{c}" for mark in ("", "##") for c in "abcdefghijklmnopqrstuvwxyz0123456789"]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters]
     folder.mkdir(parents=True)
