@@ -95,3 +95,25 @@ def test_as_many_neighbours_are_asked_as_told(neighbours: int) -> None:
     old, came = points[:40], points[40:]
     newness = novelty(old, came, neighbours=neighbours).newness
     assert (newness < 0.03).all() == (neighbours == 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(n=st.integers(0, 12), m=st.integers(0, 8), least=st.floats(0, 1), seed=st.integers(0, 99))
+def test_near_is_what_so_many_old_ones_are_no_nearer_to_another(
+    n: int, m: int, least: float, seed: int
+) -> None:
+    old, points, others = some(9, seed), some(n, seed + 1), some(m, seed + 2)
+    seen = novelty(old, some(1, seed), seed=seed)
+    expected = []
+    for point in points:
+        distances = [1 - float(point @ other) for other in others]
+        beyond = sum(usual >= min(distances, default=np.inf) for usual in seen.usual)
+        expected.append(bool(m) and (1 + beyond) / (1 + len(seen.usual)) >= least)
+    assert seen.is_near(points, others, least).tolist() == expected
+
+
+def test_a_point_is_near_to_itself_and_not_to_its_opposite() -> None:
+    old = some(30, 0)
+    seen = novelty(old, old[:1])
+    assert seen.is_near(old[:3], old[:3], 0.1).all()
+    assert not seen.is_near(old[:3], -old[:3], 0.1).any()

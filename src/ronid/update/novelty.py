@@ -49,7 +49,7 @@ class Novelty:
             others: (m, w) unit vectors, or none.
             least: Least p-value that counts as near.
         """
-        if not len(others):
+        if not (len(points) and len(others)):
             return np.zeros(len(points), np.bool_)
         blocks = range(0, len(points), _BLOCK)
         nearest = np.concatenate([(points[i : i + _BLOCK] @ others.T).max(1) for i in blocks])
