@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import CASES, QUICK, SHORT, STAGES, published_short, without_labels
 
 from ronid.config import MethodConfig
 from ronid.data.corpus import corpus_from
@@ -23,6 +22,7 @@ from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
+from short import CASES, QUICK, SHORT, STAGES, published_short, without_labels
 from toys import Recipe, TinyEncoder, Toy, make_toy
 
 RONID_QUICK: dict[str, Any] = {"m_step": {"epochs": 2}}

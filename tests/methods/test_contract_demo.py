@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import CASES
 
 from ronid.config import DEFAULT_ENCODER, updated
 from ronid.data.demo import demo_corpus
@@ -16,6 +15,7 @@ from ronid.errors import RonidWarning
 from ronid.methods import fit, recipe
 from ronid.metrics import clustering_accuracy
 from ronid.train.state import Training
+from short import CASES
 from toys import Toy
 
 INTENTS, ROWS = 8, 15

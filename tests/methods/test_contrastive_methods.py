@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import QUICK, published_short
 
 import ronid.methods.clnn as clnn_module
 from ronid.config import MethodConfig, updated
@@ -16,6 +15,7 @@ from ronid.methods import METHODS, fit, published, recipe
 from ronid.train.contrast import contrast
 from ronid.train.state import Training
 from ronid.types import Discovery, Split
+from short import QUICK, published_short
 from toys import TinyEncoder, Toy
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import QUICK, published_short
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -21,6 +20,7 @@ from ronid.losses.prototype_distance import soft_cosine_loss, soft_distance_loss
 from ronid.methods import dpn, dwgf, fit, published, recipe
 from ronid.train.state import StageState, Training
 from ronid.types import Discovery, Split
+from short import QUICK, published_short
 from toys import TinyEncoder, Toy
 
 CPU = torch.device("cpu")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import QUICK, published_short
 from torch import Tensor
 
 from ronid.encode.encoder import build_encoder
@@ -18,6 +17,7 @@ from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.state import Training, generator_of
 from ronid.types import Discovery, IntArray, Split
+from short import QUICK, published_short
 from toys import TinyEncoder, Toy
 
 CPU = torch.device("cpu")

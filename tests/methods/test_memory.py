@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import torch
 from largest import LargestTensor
-from short import CASES, published_short
 
 import ronid.assign
 from ronid.config import TFIDF, MethodConfig, updated
@@ -25,6 +24,7 @@ from ronid.errors import RonidWarning
 from ronid.methods import fit
 from ronid.train import likeness
 from ronid.train.state import Training
+from short import CASES, published_short
 from toys import Recipe, TinyEncoder, Toy, make_toy
 
 ROWS, BLOCK = 1_000, 64

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import QUICK, published_short
 
 from ronid.encode.encoder import build_encoder
 from ronid.methods import METHODS, fit
 from ronid.train.state import Training
+from short import QUICK, published_short
 from toys import TinyEncoder, Toy
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import QUICK, published_short, without_labels
 
 from ronid.assign.start import known_first
 from ronid.encode.encoder import build_encoder
@@ -16,6 +15,7 @@ from ronid.methods.cdac_plus import RefineConfig, refine
 from ronid.train import self_train
 from ronid.train.state import Training
 from ronid.types import Split
+from short import QUICK, published_short, without_labels
 from toys import TinyEncoder, Toy
 
 REFINE = RefineConfig(epochs=3, lr=1e-3, batch=32, stop_change=0.0)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from short import published_short, without_labels
 
 from ronid.config import MethodConfig
 from ronid.encode.encoder import build_encoder
@@ -15,6 +14,7 @@ from ronid.metrics import clustering_accuracy
 from ronid.train.batches import steps_per_epoch
 from ronid.train.state import Training
 from ronid.types import Discovery, Split
+from short import published_short, without_labels
 from toys import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
