@@ -200,11 +200,12 @@ def _estimate(
         return IntentCount(round(risen), int(high.min()), int(high.max()), numbers, rise)
     nearly = numbers[near & (rise >= NEARLY * rise.max())]
     leeway = max(NEARLY_RECOVERED, OF_ONE_PAIR / np.sqrt(_pairs(sizes).sum()))
-    best = _best_recovered(numbers, recovery, near, steepest, leeway)
+    above = recovery - recovery.max() + leeway
+    best = _best_recovered(numbers, above, near, steepest)
     known = min(len(sizes), sizes.sum() / ENOUGH)
     voices = known / (known + risen)
     drawn = round(risen ** (1 - voices) * best**voices)
-    k = _held(numbers, rise, recovery > recovery.max() - leeway, steepest, drawn)
+    k = _held(numbers, rise, above > 0, steepest, drawn)
     possible = (int(nearly.min()), int(nearly.max()), k, round(best))
     return IntentCount(k, min(possible), max(possible), numbers, rise, recovery)
 
@@ -236,13 +237,18 @@ def _held(
 
 def _best_recovered(
     numbers: IntArray,
-    recovery: NDArray[np.float64],
+    above: NDArray[np.float64],
     near: NDArray[np.bool_],
     steepest: int,
-    leeway: float,
 ) -> float:
-    """Return the number that labels speak for, as near to the steepest rise as they allow."""
-    above = recovery - recovery.max() + leeway
+    """Return the number that labels speak for, as near to the steepest rise as they allow.
+
+    Args:
+        numbers: (c,) where the curve was looked at.
+        above: (c,) how far its recovery is above the least that is as good as the best.
+        near: (c,) which numbers are on the hill of the steepest rise.
+        steepest: Where that is.
+    """
     if (above[near] > 0).any():
         return _point_of(numbers, np.where(near, above, 0))
     allowed = numbers[above > 0]

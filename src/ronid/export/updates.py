@@ -45,8 +45,8 @@ def _placed(update: Mapping[str, Any]) -> str:
     if aside is None or aside == collected:
         parts.append(f"{collected:,} {_fit(collected)} nowhere so far and {are} collected")
     else:
-        parts.append(f"{aside:,} {_fit(aside)} nowhere so far, {collected:,} {are} collected")
-        parts[-1] += " in all"
+        whole = f"{collected:,} {are} collected in all"
+        parts.append(f"{aside:,} {_fit(aside)} nowhere so far, {whole}")
     return "; ".join(parts)
 
 

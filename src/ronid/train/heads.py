@@ -6,9 +6,8 @@ Trained cluster centres are a head as well, the one that inference keeps.
 import torch
 from torch import Tensor, nn
 
-from ronid.errors import UsageError
 from ronid.losses.student_t import student_t
-from ronid.train.loop import seeded
+from ronid.train.loop import nothing_to_train, seeded
 from ronid.train.state import Training
 
 
@@ -41,10 +40,7 @@ def projection(
             learns would be lost.
     """
     if not any(weight.requires_grad for weight in training.encoder.parameters()):
-        raise UsageError(
-            f"nothing to train in stage '{place}': set encoder.trainable_layers (which needs "
-            "texts) or encoder.adapter_width"
-        )
+        raise nothing_to_train(place)
     dim = training.encoder.dim
     with seeded(training.encoder.device, training.seed, place):
         layers = [nn.Linear(dim, width or dim), nn.ReLU(), nn.Dropout(dropout)]

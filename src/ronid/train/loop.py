@@ -48,6 +48,14 @@ class Stage:
     head_rate: float = 1.0
 
 
+def nothing_to_train(stage: str) -> UsageError:
+    """Return what to raise where a stage has no weight that it could train."""
+    return UsageError(
+        f"nothing to train in stage '{stage}': set encoder.trainable_layers (which needs texts) or "
+        "encoder.adapter_width"
+    )
+
+
 def run_epochs(
     training: Training,
     stage: Stage,
@@ -78,10 +86,7 @@ def run_epochs(
     rates = [1.0, *(stage.head_rate for _ in state.heads)]
     optimiser = make_optimiser(modules, stage.lr, training.optimiser, rates)
     if stage.epochs and not any(group["params"] for group in optimiser.param_groups):
-        raise UsageError(
-            f"nothing to train in stage '{stage.name}': set encoder.trainable_layers (which needs "
-            "texts) or encoder.adapter_width"
-        )
+        raise nothing_to_train(stage.name)
     first = training.begin(stage.name, state, optimiser)
     training.progress.begin(stage.name, stage.epochs)
     training.progress.advance(first)

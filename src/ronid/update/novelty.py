@@ -53,7 +53,7 @@ class Novelty:
             return np.zeros(len(points), np.bool_)
         blocks = range(0, len(points), _BLOCK)
         nearest = np.concatenate([(points[i : i + _BLOCK] @ others.T).max(1) for i in blocks])
-        return p_values(self.usual, 1 - nearest.astype(np.float64)) >= least
+        return _as_near(self.usual, nearest, least)
 
 
 def neighbours_of(sizes: IntArray) -> int:
@@ -115,7 +115,12 @@ def tightness(group: FloatArray, usual: Floats, least: float) -> float:
     """
     points = torch.from_numpy(group.astype(np.float32))
     nearest = _nearest(points, torch.arange(len(points)), 1).values[:, 0]
-    return float((p_values(usual, 1 - nearest.double().numpy()) >= least).mean())
+    return float(_as_near(usual, nearest.numpy(), least).mean())
+
+
+def _as_near(usual: Floats, cosines: FloatArray, least: float) -> NDArray[np.bool_]:
+    """Return (n,) which cosines to the nearest other are as large as those of old utterances."""
+    return p_values(usual, 1 - cosines.astype(np.float64)) >= least
 
 
 def _neighbours(
