@@ -11,7 +11,7 @@ from ronid.bench.compare import compare
 from ronid.bench.published import matching
 from ronid.bench.render import to_markdown
 from ronid.bench.table import RULES, make_table, seeds_text
-from ronid.config import DEFAULT_ENCODER
+from ronid.config import DEFAULT_ENCODER, TFIDF
 from ronid.errors import RonidWarning
 from ronid.methods import METHODS
 
@@ -139,6 +139,7 @@ def shortfall_table() -> str:
     rows = [
         row for row in harness_rows(*(f"shortfall-{name}" for name in SHORT)) if "scores" in row
     ]
+    rows.sort(key=_place)
     courses = {
         title: [_course(row, key, digits) for row in rows]
         for key, (title, digits) in COURSES.items()
@@ -151,10 +152,15 @@ def shortfall_table() -> str:
     for row, *cells in zip(rows, *courses.values(), strict=True):
         changed = f"`{row['variant']}`" if row["variant"] else ""
         figures = _figures([row]).values()
-        lines.append(
-            line(METHODS[row["method"]].title, changed, DATASETS[row["dataset"]], *figures, *cells)
-        )
+        title = METHODS[row["method"]].title + (" over words" if row["encoder"] == TFIDF else "")
+        lines.append(line(title, changed, DATASETS[row["dataset"]], *figures, *cells))
     return "\n".join(lines)
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    """Where a row stands: methods as in the paper, as published first, then what was changed."""
+    method, dataset = list(METHODS).index(row["method"]), list(DATASETS).index(row["dataset"])
+    return method, row["encoder"] == TFIDF, dataset, len(row["variant"]), row["variant"]
 
 
 def _course(row: Row, key: str, digits: int) -> str:

@@ -148,15 +148,23 @@ def test_ten_seeds_of_fast_reach_their_mark(dataset: str, least: float) -> None:
     assert mean(found.values()) >= least
 
 
-@pytest.mark.parametrize("rule", ["auto", "guess@2", "guess@3"])
+@pytest.mark.parametrize(
+    ("name", "given", "rule"),
+    [
+        ("count", "fast", "auto"),
+        ("count", "fast", "guess@2"),
+        ("count", "fast", "guess@3"),
+        ("count-default", "main-minilm", "auto"),
+    ],
+)
 @pytest.mark.parametrize(
     ("dataset", "intents"), [("clinc", 150), ("banking", 77), ("stackoverflow", 20)]
 )
 def test_stored_counts_are_near_the_truth_and_cost_little(
-    dataset: str, intents: int, rule: str
+    dataset: str, intents: int, name: str, given: str, rule: str
 ) -> None:
-    told = accuracies("fast", dataset)
-    rows = [r for r in stored("count") if (r["dataset"], r["k_rule"]) == (dataset, rule)]
+    told = accuracies(given, dataset)
+    rows = [r for r in stored(name) if (r["dataset"], r["k_rule"]) == (dataset, rule)]
     assert sorted(row["seed"] for row in rows) == sorted(told) == list(range(10))
     assert mean(abs(row["k"] - intents) / intents for row in rows) <= 0.05
     lost = [told[row["seed"]] - row["scores"]["argmax"]["acc"] for row in rows]

@@ -99,6 +99,11 @@ class OptimiserConfig:
     schedule: Literal["linear", "constant"] = "linear"
 
 
+def early_bert_adam() -> OptimiserConfig:
+    """Return the settings of the Adam of early BERT code, which corrects no moments."""
+    return OptimiserConfig(bias_correction=False)
+
+
 @dataclass(frozen=True)
 class PretrainConfig:
     """Cross-entropy on labelled rows plus masked language model on all rows (Eq. 2).

@@ -4,9 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_rows import made_row
 
-from ronid.bench.rows import append_row, latest, read_rows, repair
+from ronid.bench.rows import append_row, latest, read_rows, repair, thinned
 from ronid.errors import DataError, RonidWarning
 
 
@@ -78,3 +80,26 @@ def test_two_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     for name in "ab":
         assert [row["i"] for row in rows if row["worker"] == name] == list(range(count))
     assert len(rows) == 2 * count
+
+
+def epochs(stage: str, count: int) -> list[dict[str, object]]:
+    return [{"stage": stage, "epoch": number} for number in range(1, count + 1)]
+
+
+def test_a_long_stage_keeps_its_first_its_last_and_what_lies_evenly_between() -> None:
+    kept = thinned([*epochs("reconstruct", 9), *epochs("em", 3)], most=5)
+    assert [e["epoch"] for e in kept if e["stage"] == "reconstruct"] == [1, 3, 5, 7, 9]
+    assert kept[5:] == epochs("em", 3)
+
+
+@given(st.lists(st.integers(0, 40), max_size=4), st.integers(2, 10))
+def test_thinned_history_holds_both_ends_of_every_stage_in_order(
+    lengths: list[int], most: int
+) -> None:
+    history = [e for number, length in enumerate(lengths) for e in epochs(f"s{number}", length)]
+    kept = thinned(history, most)
+    assert kept == [epoch for epoch in history if epoch in kept]
+    for number, length in enumerate(lengths):
+        own = [epoch["epoch"] for epoch in kept if epoch["stage"] == f"s{number}"]
+        assert len(own) == min(length, most)
+        assert not own or (own[0], own[-1]) == (1, length)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ronid.bench.plan import FORMAT_VERSION, BenchCell, Plan, config_hash, read_k_rule
+from ronid.bench.rows import thinned
 from ronid.bench.stages import SharedStages
 from ronid.config import updated
 from ronid.data import benchmarks
@@ -160,7 +161,7 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     refit = _refit(cell, config, features, discovery)
     scores["refit"] = _figures(score(truth, refit, known, sizes))
     if "history" in bench.plan.keep:
-        row["history"] = [_rounded(epoch) for epoch in discovery.history]
+        row["history"] = [_rounded(epoch) for epoch in thinned(discovery.history)]
     if "map" in bench.plan.keep:
         row["map"] = _map(features.cpu().numpy(), truth, labels, cell.seed)
     return row

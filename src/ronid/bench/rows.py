@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from ronid.errors import DataError, RonidWarning
 from ronid.files import without_nan
 
 Row = dict[str, Any]
+EPOCHS_KEPT = 200
+"""Epochs of one stage that the history of a row holds."""
 
 
 def coordinates(row: Row) -> tuple[Any, ...]:
@@ -46,6 +48,23 @@ def read_all(paths: Iterable[Path]) -> list[Row]:
 def latest(rows: Iterable[Row]) -> list[Row]:
     """Return the last row of every cell, in the order in which the cells first came."""
     return list({coordinates(row): row for row in rows}.values())
+
+
+def thinned(history: Sequence[Mapping[str, Any]], most: int = EPOCHS_KEPT) -> list[Row]:
+    """Return the epochs of a fit, of a long stage `most`, evenly, the first and last among them.
+
+    Args:
+        history: Epochs in order, each with its `stage`.
+        most: At least 2. Thousands of epochs of one stage would be megabytes that nobody reads.
+    """
+    stages: dict[Any, list[int]] = {}
+    for place, epoch in enumerate(history):
+        stages.setdefault(epoch.get("stage"), []).append(place)
+    kept: list[int] = []
+    for places in stages.values():
+        last, count = len(places) - 1, min(most, len(places))
+        kept += [places[round(n * last / max(1, count - 1))] for n in range(count)]
+    return [dict(history[place]) for place in sorted(kept)]
 
 
 def append_row(path: Path, row: Row) -> None:

@@ -8,11 +8,12 @@ weights with the best one are kept.
 
 Zhang, Xu, Lin and Lyu, 2021, Discovering New Intents with Deep Aligned Clustering (AAAI).
 
-Otherwise than in its code: the vector of an utterance is the mean over its tokens without padding.
-Batches are shuffled. AdamW in place of BertAdam. The best weights come back even where patience
-never ran out, and the weights after the last epoch are a candidate too; in the code neither is so.
-The silhouette is that of at most `silhouette_rows` rows, the same ones in every epoch. Dropout is
-on in the layers that are trained only, there in all (`encoder.frozen_dropout`).
+The optimiser is that of its code, whose first steps are long: without the correction of moments
+that is usual today. Otherwise than there: the vector of an utterance is the mean over its tokens
+without padding. Batches are shuffled. The best weights come back even where patience never ran out,
+and the weights after the last epoch are a candidate too; in the code neither is so. The silhouette
+is that of at most `silhouette_rows` rows, the same ones in every epoch. Dropout is on in the layers
+that are trained only, there in all (`encoder.frozen_dropout`).
 
 Without labels there is no pre-training, and the rest is what the paper ablates as such.
 """
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from ronid.assign.silhouette import silhouette
-from ronid.config import EncoderConfig, OptimiserConfig, PretrainConfig
+from ronid.config import EncoderConfig, OptimiserConfig, PretrainConfig, early_bert_adam
 from ronid.encode.rows import Rows
 from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.diagnose import label_accuracy
@@ -73,7 +74,7 @@ class Config:
     encoder: EncoderConfig = field(
         default_factory=lambda: EncoderConfig(trainable_layers=1, head="tanh", normalise=False)
     )
-    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    optimiser: OptimiserConfig = field(default_factory=early_bert_adam)
     pretrain: PretrainConfig = field(
         # The features have a dropout of their own.
         default_factory=lambda: PretrainConfig(

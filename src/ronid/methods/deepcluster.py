@@ -10,11 +10,11 @@ Features (ECCV).
 
 It was made for images, and the figures published for text come without code. Guesses, after the
 methods of this field that followed: the last layer and a dense layer with tanh are trained by AdamW
-at 5e-5 in batches of 128, without pre-training; there are as many clusters as intents, where for
-images there were ten times as many; in the end the features are clustered by k-means. Of the
-published code: 256 components, 20 iterations, a head drawn anew with deviation 0.01 and without
-momentum from before. k-means starts by k-means++, there at random rows. Dropout is on in the layers
-that are trained only (`encoder.frozen_dropout`).
+at 5e-5, which rises and falls over all epochs, in batches of 128, without pre-training; there are
+as many clusters as intents, where for images there were ten times as many; in the end the features
+are clustered by k-means. Of the published code: 256 components, 20 iterations, a head drawn anew
+with deviation 0.01 and without momentum from before. k-means starts by k-means++, there at random
+rows. Dropout is on in the layers that are trained only (`encoder.frozen_dropout`).
 """
 
 from collections.abc import Iterator, Mapping

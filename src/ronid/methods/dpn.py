@@ -20,7 +20,8 @@ Deviations and guesses:
 - Batches are shuffled; the published order is that of the file, labelled utterances first.
 - Whether the weights of the soft pull carry a gradient is not known; here they do, as the equation
   has it. The labelled batch of the second stage is that of the first.
-- AdamW for the older Adam without bias correction, as in every method here.
+- AdamW for the Adam of early BERT code, which does not correct its moments
+  (`optimiser.bias_correction`).
 - Published inference is k-means over the scored utterances (`refit` of the benchmark); one new
   utterance gets the nearest centre of k-means over the training utterances.
 """

@@ -8,11 +8,12 @@
 The constants are those of the version for text that published its code with this benchmark (w =
 0.5; for images it was 0.35). Deviations: features are the masked mean, which does not count
 padding, and they are brought to length 1 before k-means, as in the version for images. Half of
-every batch is labelled, where a weighted sampler makes it so on average. Held-out labels stop the
-training and choose its epoch. Centroids that lost all rows start anew instead of becoming NaN.
-Dropout is on in the layers that are trained only, so that the two views differ by the last layer
-alone; the published code leaves it on in all. Without held-out rows all epochs are run.
-Probabilities take the temperature of the contrast, which is a guess; it changes no prediction.
+every batch is labelled, or all labelled rows where they are fewer; there a weighted sampler makes
+it half on average. Held-out labels stop the training and choose its epoch. Centroids that lost all
+rows start anew instead of becoming NaN. Dropout is on in the layers that are trained only, so that
+the two views differ by the last layer alone; the published code leaves it on in all. Without
+held-out rows all epochs are run. Probabilities take the temperature of the contrast, which is a
+guess; it changes no prediction.
 """
 
 from dataclasses import dataclass, field

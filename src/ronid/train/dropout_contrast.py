@@ -28,7 +28,8 @@ class DropoutContrastConfig:
             labelled; where the supervised part is all there is, one pass over the labelled rows.
         patience: Epochs to wait until k-means finds the known intents better among held-out rows.
         lr: Learning rate.
-        batch: Rows per step, each in two views; half of them are labelled.
+        batch: Rows per step, each in two views; half of them are labelled, or all labelled
+            rows where they are fewer.
         temperature: Temperature of both parts.
         supervised_share: Weight w of the supervised part, 1 - w that of the instances; at 1 no
             unlabelled row is looked at.
@@ -105,7 +106,8 @@ def dropout_contrast(
 def batch_parts(split: Split, config: DropoutContrastConfig) -> tuple[int, int]:
     """Return how many labelled and how many unlabelled rows one batch holds.
 
-    Half and half; where one kind is short, the other fills the batch.
+    Half and half; where labelled rows are short or missing, unlabelled ones fill the batch, and
+    where there are no unlabelled ones, labelled ones do. No row comes twice in a batch.
     """
     labelled, unlabelled = len(split.labelled), len(split.unlabelled)
     if config.supervised_share == 1:
