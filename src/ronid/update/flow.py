@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
@@ -79,11 +80,12 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         warn_of_language(corpus.texts, model.encoder.backbone)
         assert model.scope is not None  # as was checked
         enough = model.scope.threshold if threshold is None else threshold
-        vectors = Source(path, run, model, progress or Silent())
+        table = run.assignments()
+        vectors = Source(path, run, table, model, progress or Silent())
         waiting = _collected(run)
-        warn_of_doubles(corpus, run, waiting)
-        warn_of_size(len(corpus), len(vectors.labels))
-        came = _after_collected(run, waiting, corpus)
+        warn_of_doubles(corpus, table, waiting)
+        warn_of_size(len(corpus), len(table))
+        came = _after_collected(len(table), waiting, corpus)
         seen = vectors.seen(came)
         given, model = _with_given(model, came, seen.came.vectors)
         old = Beside(
@@ -102,7 +104,7 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         came = replace(came, frozen=None if frozen is None else frozen.came.cpu().numpy())
         if frozen is not None:
             learn = partial(adapt, model, frozen, progress=progress or Silent())
-        fixed = np.where(given >= 0, given, repeated(run, came.texts))
+        fixed = np.where(given >= 0, given, repeated(table, came.texts))
         grown = grow(seen.came, fixed, old, seed=model.seed, learn=learn)
         before = vectors.features
         if grown.before is not None:  # the encoder has learnt
@@ -112,7 +114,7 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
         said("naming and writing")
         version = Version(run, folder, came, grown, before)
         model = version.write_model(model)
-        done = _summary(run, model, corpus, grown, drift)
+        done = _summary((len(table), len(run.intents())), model, corpus, grown, drift)
         done = replace(done, version=current_number(path) + 1, source=source, elsewhere=elsewhere)
         done = replace(done, seconds=round(time.perf_counter() - started, 3))
         version.write_rest(corpus.report, done)
@@ -120,7 +122,7 @@ def update_run(  # noqa: PLR0913 - what comes, where to, and how
             kept = version.rows
             vectors.keep([came.texts[i] for i in kept], frozen.came[torch.from_numpy(kept)])
     # The version before may be gone back to; older ones are embedded anew where they are.
-    forget_caches(path, len(run.assignments()), done.utterances)
+    forget_caches(path, len(table), done.utterances)
     return done
 
 
@@ -142,9 +144,8 @@ def _check(run: RunFolder, path: Path, threshold: float | None, least: int | Non
         raise UsageError(f"the least size of a new intent is {least}; give 2 or more")
 
 
-def warn_of_doubles(corpus: Corpus, run: RunFolder, waiting: Arrivals) -> None:
+def warn_of_doubles(corpus: Corpus, table: pa.Table, waiting: Arrivals) -> None:
     """Say it where any id, or every text, is there already: a file may come twice."""
-    table = run.assignments()
     # A number that ronid gave is of no file: the same one in a file is another utterance.
     pairs = chain(
         zip(table["id"].to_pylist(), numbered(table), strict=True),
@@ -192,9 +193,9 @@ def _collected(run: RunFolder) -> Arrivals:
     return Arrivals(kept.texts, kept.labels, kept.ids, made_up, kept.embeddings)
 
 
-def _after_collected(run: RunFolder, waiting: Arrivals, corpus: Corpus) -> Arrivals:
+def _after_collected(old: int, waiting: Arrivals, corpus: Corpus) -> Arrivals:
     """Put what earlier updates collected before the new utterances; ids go on counting."""
-    before = len(run.assignments()) + len(waiting.texts)
+    before = old + len(waiting.texts)
     ids = corpus.ids or [str(before + i + 1) for i in range(len(corpus))]
     return Arrivals(
         waiting.texts + corpus.texts,
@@ -225,16 +226,16 @@ def _with_given(
     return given, replace(model, intents=intents, prototypes=prototypes.astype(np.float32))
 
 
-def repeated(run: RunFolder, texts: list[str]) -> IntArray:
+def repeated(table: pa.Table, texts: list[str]) -> IntArray:
     """Return the (n,) intents of texts that are in the run already, -1 where they are not.
 
     Often the same text comes many times, such as by a button; that makes no intent beside its own.
 
     Args:
-        run: Where a text may have several intents, as people may have moved one: the last counts.
+        table: Utterances of the run. One that stands there several times may have several intents,
+            as people may have moved it: the last counts.
         texts: What came.
     """
-    table = run.assignments()
     index = dict(zip(table["text"].to_pylist(), table["index"].to_pylist(), strict=True))
     return np.array([index.get(text, -1) for text in texts], np.int64)
 
@@ -289,10 +290,14 @@ def _drift(
 
 
 def _summary(
-    run: RunFolder, model: IntentModel, corpus: Corpus, grown: Grown, drift: tuple[Drift, ...]
+    counts: tuple[int, int],
+    model: IntentModel,
+    corpus: Corpus,
+    grown: Grown,
+    drift: tuple[Drift, ...],
 ) -> Update:
-    """Count what became of the utterances."""
-    before, earlier = len(run.intents()), len(grown.labels) - len(corpus)
+    """Count what became of the utterances beside `counts` old ones and their intents."""
+    (old, before), earlier = counts, len(grown.labels) - len(corpus)
     new = model.intents[before:]
     return Update(
         version=0,
@@ -306,9 +311,9 @@ def _summary(
         aside=int((~grown.fits)[earlier:].sum()),
         new=tuple(NewIntent(i.index, i.name, i.size, i.known) for i in new),
         drift=drift,
-        old=len(run.assignments()),
+        old=old,
         elsewhere=None,
-        utterances=len(run.assignments()) + int(grown.fits.sum()),
+        utterances=old + int(grown.fits.sum()),
         intents=len(model.intents),
         seconds=0.0,
     )

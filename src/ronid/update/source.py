@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -55,12 +56,14 @@ class Source:
     Args:
         path: Folder of the run.
         run: Its current version.
+        table: The utterances of it.
         model: The model of it.
         progress: Told what is going on.
     """
 
-    def __init__(self, path: Path, run: RunFolder, model: IntentModel, progress: Progress) -> None:
-        table = run.assignments()
+    def __init__(
+        self, path: Path, run: RunFolder, table: pa.Table, model: IntentModel, progress: Progress
+    ) -> None:
         self.path, self.run, self.model, self.progress = path, run, model, progress
         self.texts: list[str] = table["text"].to_pylist()
         self.labels: IntArray = table["index"].to_numpy()
