@@ -192,3 +192,17 @@ def test_link_shares_bytes_or_copies(tmp_path: Path, monkeypatch: pytest.MonkeyP
     link(tmp_path / "a", tmp_path / "x" / "c")
     assert (tmp_path / "x" / "c").read_text() == "weights"
     assert not (tmp_path / "x" / "c").samefile(tmp_path / "a")
+
+
+@pytest.mark.parametrize("then", ["undo", "update"])
+def test_what_a_killed_undo_left_is_removed_by_the_next_change(run: Path, then: str) -> None:
+    for source in ("b.csv", "c.csv", "d.csv"):
+        add(run, source)
+    versions._point_to(run, 1)  # two undos that were killed before they removed anything
+    if then == "undo":
+        undo(run)
+        left = {"current", "lock"}
+    else:
+        add(run, "e.csv")
+        left = {"current", "lock", "1", "2"}
+    assert {path.name for path in (run / "versions").iterdir()} == left

@@ -96,8 +96,8 @@ def next_version(run: Path) -> Iterator[Path]:
     with locked(run):
         following = current_number(run) + 1
         staged, final = run / FOLDER / "next", version_folder(run, following)
-        for leftover in (staged, final):  # of an update that was killed or undone
-            shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(staged, ignore_errors=True)  # of an update that was killed
+        _remove_from(run, following)
         staged.mkdir()
         try:
             yield staged
@@ -129,7 +129,7 @@ def undo(run: Path, expected: int | None = None) -> int:
                 f"version {expected} of run '{run}' is not the last one: that is {number}"
             )
         _point_to(run, number - 1)
-        shutil.rmtree(version_folder(run, number), ignore_errors=True)
+        _remove_from(run, number)
         # Nothing may be left of utterances that are taken out, not even as vectors.
         left = (version_folder(run, each) / "assignments.parquet" for each in range(number))
         forget_caches(run, *(pq.read_metadata(path).num_rows for path in left if path.exists()))
@@ -165,6 +165,13 @@ def link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:  # a file system without links
         shutil.copyfile(source, target)
+
+
+def _remove_from(run: Path, number: int) -> None:
+    """Remove a version and all behind it, which a killed undo or update may have left."""
+    for folder in (run / FOLDER).iterdir():
+        if folder.name.isdecimal() and int(folder.name) >= number:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _point_to(run: Path, number: int) -> None:

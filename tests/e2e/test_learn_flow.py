@@ -176,6 +176,39 @@ def test_updates_of_a_run_that_learnt_and_learning_after_them(run: Path, tmp_pat
     assert (again.base.labels == desk.base.labels).all()
 
 
+def test_what_was_decided_of_an_undone_update_is_not_taken_for_the_next(
+    run: Path, tmp_path: Path
+) -> None:
+    def bring(word: str) -> dict[str, Any]:
+        words = ["card", "shop", "box", "gift", "code", "party"] * 3
+        rows = [Row(f"{each} {word} present {n}", word, "") for n, each in enumerate(words)]
+        new = tiny.write_csv(tmp_path / f"{word}.csv", rows)
+        said = ok("update", run, new, "--device", "cpu", "--json", "--quiet")
+        return dict(json.loads(said))
+
+    old = some(run, "i0", 2)
+    assert [each["name"] for each in bring("voucher")["new"]] == ["voucher"]
+    new = tuple(int(row) for row in looked_at(run).view().state.rows("i5")[:3])
+    decide(run, Rename("i5", "coupons"), Accept("i5"), Move(new, "i1"), Move(old, "i1"))
+    ok("undo", run)
+    assert [each["name"] for each in bring("helmet")["new"]] == ["helmet"]
+    said: list[str] = []
+    desk = open_desk(run, said=said.append)
+    desk.close()
+    state = desk.view().state
+    assert [bool(entry.problem) for entry in desk.entries()] == [True, True, True, False]
+    assert (state.intents["i5"].name, state.intents["i5"].status) == ("helmet", "open")
+    assert {state.of_row(row) for row in new} == {"i5"}
+    assert {state.of_row(row) for row in old} == {"i1"}
+    assert "3 recorded action(s) do not fit" in said[0]
+    assert "undone since" in said[0]
+    told = ronid("export", run, "--to", "csv", "--out", tmp_path / "out", "--all", "--quiet")
+    assert "3 recorded action(s) do not fit" in told.stderr
+    written = [path.read_text(encoding="utf-8") for path in (tmp_path / "out").glob("*.csv")]
+    assert any("helmet" in text for text in written)
+    assert not any("coupons" in text for text in written)
+
+
 def test_methods_without_prototypes_to_train_learn_by_moving_them(
     tmp_path: Path, encoder: Path, corpus: Path
 ) -> None:

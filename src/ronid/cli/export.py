@@ -60,7 +60,7 @@ def export(
     choice = Choice(everything, rejected, out_of_scope)
     options = Options(language, name, SYSTEM if system is None else system)
     place = out or Path(f"export-{to}")
-    done = export_catalogue(catalogue_of(run, store), to, place, choice, options, force)
+    done = export_catalogue(catalogue_of(run, store, note), to, place, choice, options, force)
     if not quiet:
         for line in notes(done.batch):
             note(line)

@@ -1,5 +1,6 @@
 """What can leave a run that people reviewed: their decisions stand over what was found."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ from ronid.run import open_finished
 _BY = {"given": "given", "person": "person", "discovered": "model"}
 
 
-def catalogue_of(path: Path, where: str | None = None) -> Catalogue:
+def catalogue_of(
+    path: Path, where: str | None = None, said: Callable[[str], None] = lambda _: None
+) -> Catalogue:
     """Read what can leave a run: as people decided where it was reviewed, else as it was found.
 
     Args:
         path: Folder of the run.
         where: Path or postgresql:// URL of the decisions; `review.sqlite` in the folder when None.
+        said: Told in one line where decisions do not fit the run any more.
 
     Raises:
         DataError: There is no finished run, or it was made of embeddings without texts.
@@ -34,7 +38,7 @@ def catalogue_of(path: Path, where: str | None = None) -> Catalogue:
     open_finished(path)
     if where is None and not (path / FILE).exists():
         return catalogue_of_run(path)
-    desk = open_desk(path, where)
+    desk = open_desk(path, where, said)
     try:
         return catalogue_of_review(path, desk)
     finally:

@@ -126,7 +126,7 @@ def drift_line(drift: Mapping[str, Any]) -> str:
     if drift["moved"]:
         parts.append(f"moved by {drift['angle']:.0f}\N{DEGREE SIGN}")
     before, now = (100 * drift[key] for key in ("share_before", "share_now"))
-    parts.append(f"share {before:.1f}% before, {now:.1f}% now")
+    parts.append(f"share {before:.1f}% before, {now:.1f}% of what came to old intents")
     line = f"{drift['name']} drifted: {', '.join(parts)}"
     if drift["moved"] and drift["shows"]:
         line += "; such as " + ", ".join(f"\u201c{text}\u201d" for text in drift["shows"])

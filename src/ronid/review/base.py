@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ronid.review.arrivals import Arrival, arrivals_of
 from ronid.run import RunFolder, open_finished
 from ronid.types import FloatArray, Intent
 from ronid.vectors import read_vectors
@@ -30,6 +31,7 @@ class Base:
         intents: The k intents found.
         unit: (n, d) features of length one, or None where the run keeps none.
         present: Ids of the intents that the model has now, in its order; training on changes that.
+        arrivals: Updates that brought utterances, oldest first.
     """
 
     run: str
@@ -43,6 +45,7 @@ class Base:
     intents: tuple[Intent, ...]
     unit: FloatArray | None = None
     present: tuple[str, ...] = ()
+    arrivals: tuple[Arrival, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -62,10 +65,11 @@ def read_base(path: Path) -> Base:
     run = open_finished(path)
     table = run.assignments()
     labels, intents, present = found_first(run, table)
+    first, facts = RunFolder(path), run.facts()
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
     return Base(
-        run=fingerprint(RunFolder(path)),
-        title=str(run.facts()["source"]),
+        run=fingerprint(first),
+        title=str(facts["source"]),
         texts=table["text"].to_pylist(),
         ids=table["id"].to_pylist(),
         given=np.array([label is not None for label in table["given"].to_pylist()], np.bool_),
@@ -75,6 +79,7 @@ def read_base(path: Path) -> Base:
         intents=intents,
         unit=_unit(read_vectors(run.path, len(table))),
         present=present,
+        arrivals=arrivals_of(facts.get("updates", ()), len(first.intents())),
     )
 
 

@@ -49,7 +49,7 @@ class Desk:
         self.base = base
         self._store = store
         self._lock = threading.RLock()
-        self._line = Timeline(start(base))
+        self._line = Timeline(start(base), base.arrivals)
         self.refresh()
 
     def act(self, action: Action, who: str, seen: int, key: str | None = None) -> Entry:

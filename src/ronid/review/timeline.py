@@ -7,10 +7,12 @@ order in which they happened. Nothing is ever removed from the log.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ronid.review.apply import apply, touched
+from ronid.review.arrivals import Arrival, check_arrived
 from ronid.review.events import Action, Event, Learn, Recorded, Redo, Return, Undo
 from ronid.review.problems import Conflict, NotApplicable, Since
 from ronid.review.state import State
@@ -61,10 +63,11 @@ class Timeline:
 
     Args:
         first: The state before any event.
+        arrivals: Updates of the run, oldest first.
     """
 
-    def __init__(self, first: State) -> None:
-        self.first = first
+    def __init__(self, first: State, arrivals: Sequence[Arrival] = ()) -> None:
+        self.first, self.arrivals = first, arrivals
         self.state = first
         self.entries: list[Entry] = []
         self._counting: list[int] = []  # acts that count, ascending
@@ -114,6 +117,7 @@ class Timeline:
         """Return what an event does; what was admitted once is not looked at as strictly."""
         action = event.action
         if not isinstance(action, Undo | Redo | Return):
+            check_arrived(self.arrivals, event)
             state, own = apply(self.state, action, event.who), frozenset((0,))
             return _Next(state, say(self.state, action), self._touches(action), own, _NONE)
         added, removed = self._delta(action)

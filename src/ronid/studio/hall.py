@@ -70,7 +70,7 @@ class Hall:
 
     def _move_on(self) -> None:
         old = self.room
-        room = Room(open_desk(self.run, self.where), old.title, like=old)
+        room = Room(open_desk(self.run, self.where, _log.warning), old.title, like=old)
         room.open()
         self.room = room
         old.rest()

@@ -33,7 +33,7 @@ class Drift:
         angle: Degrees between the mean of its utterances before and that of the new ones.
         moved: Whether that is more than chance gives.
         share_before: Its share of the utterances before.
-        share_now: Its share of those that came.
+        share_now: Its share of those that came to old intents.
         shows: New utterances that lie farthest in the direction of the move.
     """
 

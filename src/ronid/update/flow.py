@@ -301,7 +301,7 @@ def _summary(
     new = model.intents[before:]
     return Update(
         version=0,
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        when=datetime.now(UTC).isoformat(timespec="milliseconds"),
         source="",
         rows=len(corpus),
         labelled=sum(label is not None for label in corpus.labels),
