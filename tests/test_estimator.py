@@ -110,6 +110,8 @@ def test_score_is_a_share_of_the_labelled_rows(fitted: RoNID, utterances: Toy) -
 def test_score_needs_a_label(fitted: RoNID, utterances: Toy) -> None:
     with pytest.raises(UsageError, match="no row of y has a label"):
         fitted.score(utterances.texts, [None] * 300)
+    with pytest.raises(DataError, match="299 labels for 300 texts"):
+        fitted.score(utterances.texts, utterances.truth[1:])
 
 
 def test_same_seed_gives_the_same_labels(make: Any, few_utterances: Toy) -> None:
@@ -267,6 +269,18 @@ def test_texts_as_the_one_column_of_a_frame(make: Any, few_utterances: Toy) -> N
         assert np.array_equal(make(6).fit(frame, y).labels_, expected)
 
 
+def test_labels_as_the_one_column_of_a_frame(
+    make: Any, fitted: RoNID, utterances: Toy, few_utterances: Toy
+) -> None:
+    X, y = few_utterances.texts, few_utterances.labels()
+    expected = make(6).fit(X, y).labels_
+    for frame in (pd.DataFrame({"a": y}), pl.DataFrame({"a": y}), np.array(y, object)[:, None]):
+        assert np.array_equal(make(6).fit(X, frame).labels_, expected)
+    truth = pd.DataFrame({"a": utterances.truth})
+    score = fitted.score(utterances.texts, utterances.truth)
+    assert fitted.score(utterances.texts, truth) == score
+
+
 @pytest.mark.parametrize("missing", [None, "", "  ", -1, float("nan"), np.nan, pd.NA])
 def test_every_way_to_say_unlabelled(make: Any, few_utterances: Toy, missing: Any) -> None:
     X, y = few_utterances.texts, few_utterances.labels()
@@ -287,6 +301,16 @@ def test_without_labels_everything_is_discovered(make: Any, few_utterances: Toy)
     model = make(6).fit(few_utterances.texts)
     assert not any(intent.known for intent in model.intents_)
     assert np.array_equal(make(6).fit_predict(few_utterances.texts), model.labels_)
+
+
+def test_fit_predict_uses_the_labels(make: Any, few_utterances: Toy) -> None:
+    X, y = few_utterances.texts, few_utterances.labels()
+    for model in (make(6), IntentDiscovery(**make(6).get_params())):
+        found = model.fit_predict(X, y)
+        assert np.array_equal(found, model.labels_)
+        assert sum(intent.known for intent in model.intents_) == 4
+        for label, name in zip(found, y, strict=True):
+            assert name is None or model.classes_[label] == name
 
 
 def test_matrix_of_embeddings(make: Any, utterances: Toy, tmp_path: Path) -> None:
@@ -341,6 +365,10 @@ def test_unusable_problems_are_refused(make: Any, few_utterances: Toy) -> None:
         make(61).fit(X, y)
     with pytest.raises(DataError, match="59 labels for 60 texts"):
         make(6).fit(X, y[1:])
+    with pytest.raises(DataError, match="1 label for 60 texts"):
+        make(6).fit(X, ["refund"])
+    with pytest.raises(DataError, match=r"labels have shape \(60, 2\); give one column"):
+        make(6).fit(X, pd.DataFrame({"a": y, "b": y}))
     with pytest.raises(UsageError, match="unknown setting 'm_step.alfa'"):
         make(6, settings={"m_step": {"alfa": 1.0}}).fit(X, y)
     with pytest.raises(UsageError, match="the seed is -1"):

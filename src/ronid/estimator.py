@@ -16,7 +16,7 @@ from ronid.data.corpus import corpus_from
 from ronid.errors import RonidWarning, UsageError
 from ronid.methods import recipe
 from ronid.presets import AUTO, WITHOUT_GPU
-from ronid.types import Corpus, FloatArray, Intent
+from ronid.types import Corpus, FloatArray, IntArray, Intent
 
 
 class IntentDiscovery(ClusterMixin, BaseEstimator):
@@ -75,7 +75,8 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
 
         Args:
             X: n utterances (list, array, Series), or an (n, d) matrix of embeddings.
-            y: n labels; None, NaN, "" or -1 where the intent is not known.
+            y: n labels (list, array, Series, or a frame of one column); None, NaN, "" or -1 where
+                the intent is not known.
         """
         from ronid.pipeline import discover
 
@@ -104,6 +105,15 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         self.confidence_ = found.discovery.confidence
         self._publish()
         return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> IntArray:
+        """Discover the intents of X as `fit` does; return `labels_`.
+
+        Args:
+            X: As for `fit`.
+            y: As for `fit`; that of scikit-learn would leave the labels out.
+        """
+        return self.fit(X, y).labels_
 
     def predict(
         self, X: Any, *, none: str | None = None, threshold: float | None = None
@@ -137,7 +147,7 @@ class IntentDiscovery(ClusterMixin, BaseEstimator):
         from ronid.metrics import clustering_accuracy
 
         predicted = self.predict(X)
-        truth = corpus_from(None, y, embeddings=np.zeros((len(y), 1), np.float32)).labels
+        truth = corpus_from(None, y, embeddings=np.zeros((len(predicted), 1))).labels
         rows = [i for i, name in enumerate(truth) if name is not None]
         if not rows:
             raise UsageError("no row of y has a label; score needs some")

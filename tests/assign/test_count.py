@@ -287,7 +287,23 @@ def test_bounds_hold_whatever_the_data(
 
 def test_alike_rows_are_one_intent() -> None:
     found = count_by_tree(torch.ones(50, 3), torch.full((50,), -1), 0, generator=seeded())
-    assert found.k == 1
+    assert (found.k, found.low, found.high) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("texts", "copies"), [(3, 40), (4, 30), (10, 30), (10, 1), (3, 1)])
+def test_where_few_rows_differ_each_may_be_an_intent(texts: int, copies: int) -> None:
+    rows, _ = clusters([1] * texts)
+    every = rows.repeat(copies, 1)
+    found = count_by_tree(every, torch.full((len(every),), -1), 0, generator=seeded())
+    assert found.low == 1
+    # Of ten single rows a tree sees nine, so that no two trees are alike.
+    assert found.high >= (texts if copies > 1 or texts < 4 else texts - 1)
+
+
+def test_enough_rows_keep_the_bounds_close() -> None:
+    rows, owner = clusters([30] * 8, spread=0.05)
+    found = count_by_tree(rows, some_labels(owner, 4), 4, generator=seeded())
+    assert found.high <= 10
 
 
 def test_rise_is_the_slope_of_a_power_law() -> None:

@@ -90,6 +90,19 @@ def test_report_says_what_was_found(tmp_path: Path) -> None:
     assert (found["rows_kept"], found["duplicates"], found["labelled"]) == (2, 1, 0)
 
 
+def test_report_says_which_labels_differ_in_case_only(tmp_path: Path) -> None:
+    path = tmp_path / "calls.csv"
+    path.write_text("text,intent\na,alarm\nb,alarm\nc,ALARM\nd,pay\n")
+    said = [line for line in run("report", str(path)).splitlines() if "case" in line]
+    assert said == [
+        "labels that differ in case only make intents of their own: 'ALARM' (1) beside "
+        "'alarm' (2); if they are one, write them alike"
+    ]
+    found = json.loads(run("report", str(path), "--json"))
+    assert found["differing_in_case"] == [["alarm", "ALARM"]]
+    assert "case" not in run("report", str(path), "--label", "")
+
+
 def test_report_reads_standard_input() -> None:
     assert run("report", "-", "--format", "txt", input="a\nb\n").startswith("2 utterances\n")
 

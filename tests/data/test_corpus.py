@@ -3,11 +3,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ronid.data.corpus import corpus_from, format_report, intent_name
+from ronid.data.corpus import (
+    case_warning,
+    corpus_from,
+    differing_in_case,
+    format_report,
+    intent_name,
+)
 from ronid.data.readers import load
 from ronid.errors import DataError
 from ronid.types import DataReport
@@ -43,6 +51,24 @@ def test_corpus_of_lists_keeps_rows_in_place() -> None:
     assert corpus.report.label_counts == {"2": 2}
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([["x"], [None]], object),
+        np.array([[3], [-1]]),
+        pd.DataFrame({"y": ["x", None]}),
+        pd.DataFrame({"y": [3, None]}, dtype="Int64"),
+        pl.DataFrame({"y": ["x", None]}),
+        pl.DataFrame({"y": [3, None]}),
+        pa.table({"y": ["x", None]}),
+    ],
+)
+def test_labels_may_be_the_one_column_of_a_table(column: Any) -> None:
+    corpus = corpus_from(["a", "b"], column, truth=column)
+    assert corpus.labels in (["x", None], ["3", None])
+    assert corpus.truth == corpus.labels
+
+
 def test_embeddings_may_stand_for_texts() -> None:
     corpus = corpus_from(None, ["a", ""], embeddings=[[1, 0], [0, 1]])
     assert corpus.texts == ["", ""]
@@ -60,11 +86,14 @@ def test_embeddings_may_stand_for_texts() -> None:
         ({"texts": "hello"}, "one string"),
         ({"texts": []}, "no utterances"),
         ({"texts": None}, "neither texts nor embeddings"),
-        ({"texts": ["a"], "labels": ["x", "y"]}, "2 labels for 1 texts"),
-        ({"texts": ["a"], "truth": []}, "0 truth for 1 texts"),
-        ({"texts": ["a"], "ids": [1, 2]}, "2 ids for 1 texts"),
-        ({"texts": ["a"], "embeddings": np.eye(2)}, "2 embeddings for 1 texts"),
-        ({"texts": ["a"], "embeddings": [1.0]}, "1 dimensions"),
+        ({"texts": ["a"], "labels": ["x", "y"]}, "2 labels for 1 text; give one per text"),
+        ({"texts": ["a", "b"], "labels": ["x"]}, "1 label for 2 texts; give one per text"),
+        ({"texts": ["a"], "labels": [["x"]]}, "a label is a list or an object; give text"),
+        ({"texts": ["a"], "labels": np.eye(1, 2)}, r"labels have shape \(1, 2\); give one column"),
+        ({"texts": ["a"], "truth": []}, "0 true intents for 1 text;"),
+        ({"texts": ["a"], "ids": [1, 2]}, "2 ids for 1 text;"),
+        ({"texts": ["a"], "embeddings": np.eye(2)}, "2 embeddings for 1 text;"),
+        ({"texts": ["a"], "embeddings": [1.0]}, "1 dimension;"),
         ({"texts": ["a"], "embeddings": [[math.nan]]}, "NaN"),
     ],
 )
@@ -133,3 +162,26 @@ def test_report_reads_as_sentences() -> None:
         "1 utterance",
         "no labels: this is unsupervised, every intent is to be discovered",
     ]
+
+
+def test_names_that_differ_in_case_only_are_found_together() -> None:
+    assert differing_in_case(
+        ["alarm", "pay", "ALARM", "Pay", "straße", "Alarm", "STRASSE", "x"]
+    ) == [
+        ("alarm", "ALARM", "Alarm"),
+        ("pay", "Pay"),
+        ("straße", "STRASSE"),
+    ]
+    assert differing_in_case(["alarm", "alarm", "alarms"]) == []
+
+
+def test_labels_that_differ_in_case_only_are_told_in_one_line() -> None:
+    assert case_warning({"alarm": 2, "pay": 1}) is None
+    assert case_warning({"alarm": 1200, "pay": 3, "ALARM": 2, "Alarm": 1}) == (
+        "labels that differ in case only make intents of their own: 'ALARM' (2) and 'Alarm' (1) "
+        "beside 'alarm' (1,200); if they are one, write them alike"
+    )
+    many = {name: 1 for k in range(5) for name in (f"a{k}", f"A{k}")}
+    told = str(case_warning(many))
+    assert "'A0' (1) beside 'a0' (1), 'A1' (1) beside 'a1' (1)" in told
+    assert "'A2' (1) beside 'a2' (1) and 2 more; if they are one, write them alike" in told

@@ -20,6 +20,7 @@ from pyarrow import parquet
 
 from ronid.data.readers import load
 from ronid.errors import DataError, MissingExtraError, RonidWarning
+from ronid.types import Corpus
 
 ROWS = [("where is my card", "card"), ('say "hi",\nplease', None), ("pay me", "pay")]
 TEXTS = [text for text, _ in ROWS]
@@ -78,7 +79,9 @@ def test_plain_text_is_one_utterance_per_line(tmp_path: Path) -> None:
 def test_header_of_one_column_is_detected(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("Utterance\nhello\nbye\n")
-    assert load(path).texts == ["hello", "bye"]
+    corpus = load(path)
+    assert corpus.texts == ["hello", "bye"]
+    assert corpus.report.messages == ("the first line, 'Utterance', is read as a header",)
     path.write_text("phrases\nhello\nbye\n")
     assert load(path).texts == ["phrases", "hello", "bye"]
     assert load(path, text="phrases").texts == ["hello", "bye"]
@@ -305,6 +308,64 @@ def test_format_of_standard_input_is_guessed(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert load("-").texts == ["hello, you"]
+
+
+def read_stdin(monkeypatch: pytest.MonkeyPatch, content: str, **how: str) -> Corpus:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    return load("-", **how)
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ('text\n"set an alarm"\n"cancel it"\n', ["set an alarm", "cancel it"]),
+        ('"text"\r\n"set an alarm"\r\n', ["set an alarm"]),
+        (
+            '\nUtterance\nhi\n\n"a ""b"", c"\n"d\ne"\nbye; you',
+            ["hi", 'a "b", c', "d\ne", "bye; you"],
+        ),
+    ],
+)
+def test_quoted_lines_under_a_header_of_text_are_fields(
+    monkeypatch: pytest.MonkeyPatch, content: str, texts: list[str]
+) -> None:
+    assert read_stdin(monkeypatch, content).texts == texts
+
+
+def test_quoted_lines_under_a_named_header_are_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = 'said\n"set an alarm"\n'
+    assert read_stdin(monkeypatch, content, text="said").texts == ["set an alarm"]
+    assert read_stdin(monkeypatch, content).texts == ["said", '"set an alarm"']
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["hello, you", "bye"],
+        ['"set an alarm"', "well, then"],
+        ['"yes" or "no"', '"cancel it"'],
+        ['"cancel it"', 'say "hi"'],
+        ['"cancel it"', '"an open quote'],
+        ['"set, an", "alarm"'],
+        ['"set, an","alarm"'],
+        ['"cancel it"', *["hello"] * 2000, "well, then"],
+        ['"' + "x" * 140_000, '"'],
+    ],
+)
+def test_lines_under_a_header_of_text_that_are_no_fields_stay_whole(
+    monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    assert read_stdin(monkeypatch, "\n".join(["text", *lines])).texts == lines
+    assert read_stdin(monkeypatch, "\n".join(["  ", "text", *lines])).texts == lines
+
+
+def test_damaged_gzip_on_standard_input_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f'"utterance {i * i}"\n' for i in range(9999))
+    packed = gzip.compress(f"text\n{lines}".encode(), mtime=0)
+    for damaged in (packed[:60], packed[:-2000], b"\x1f\x8bnonsense"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(damaged)))
+        with pytest.raises(DataError, match="standard input is a damaged gzip file"):
+            load("-")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "xlsx"])

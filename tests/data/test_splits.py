@@ -88,6 +88,13 @@ def test_impossible_number_of_intents_is_refused(n_intents: int, says: str) -> N
         split_corpus(corpus, n_intents)
 
 
+def test_labels_that_differ_in_case_only_are_warned_of() -> None:
+    corpus = corpus_from(list("abcd"), ["alarm", "alarm", "ALARM", "ALARM"])
+    told = r"'alarm' \(2\) beside 'ALARM' \(2\); .* write them alike"
+    with pytest.warns(RonidWarning, match=told):
+        assert split_corpus(corpus, 3).known == ("ALARM", "alarm")
+
+
 def test_label_used_once_is_warned_of() -> None:
     with pytest.warns(RonidWarning, match=r"1 intent has one labelled utterance only \(typo\)"):
         split_corpus(labelled_corpus({"a": 4, "typo": 1}), 2)

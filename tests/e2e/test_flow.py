@@ -176,6 +176,24 @@ def test_label_used_once_is_a_warning(
     assert "batery" in [intent["name"] for intent in json.loads(done.stdout)["intents"]]
 
 
+def test_labels_that_differ_in_case_only_are_a_warning(
+    tmp_path: Path, encoder: Path, quick: Path
+) -> None:
+    utterances = tiny.rows()
+    for row in (0, 4):
+        utterances[row] = tiny.Row(utterances[row].text, "REFUND", "refund")
+    path = tiny.write_csv(tmp_path / "calls.csv", utterances)
+    done = ronid(
+        "fit", path, "--out", tmp_path / "run", "--encoder", encoder, "--config", quick,
+        "--intents", "6", "--quiet",
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "warning: labels that differ in case only make intents of their own: 'REFUND' (2) beside "
+        "'refund' (16); if they are one, write them alike"
+    ]
+
+
 def test_predict_answers_single_utterances(fitted: Path) -> None:
     asked = ("refund my money", "password reset, please", "zzz")
     arguments = [part for text in asked for part in ("--text", text)]
@@ -234,6 +252,32 @@ def test_predict_reads_standard_input_and_a_named_column(fitted: Path) -> None:
         stdin=b"what,text\nrefund my money,no\nreset password,no\n",
     )  # fmt: skip
     assert [row["text"] for row in json.loads(said)] == ["refund my money", "reset password"]
+
+
+def test_predict_says_what_it_guessed(fitted: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("conv_id,message,category\n7,refund my money,x\n7,reset password,x\n")
+    done = ronid("predict", fitted, mine, "--id", "conv_id")
+    assert done.stderr.splitlines()[:2] == [
+        "column 'message' is read as the text; to use another, pass --column NAME",
+        "1 id occurs more than once, such as '7'",
+    ]
+    assert "category" not in done.stderr  # labels are not asked for
+    lines = b"question\nset an alarm\ncancel it\n"
+    done = ronid("predict", fitted, "-", stdin=lines)
+    assert "the first line, 'question', is read as a header" in done.stderr.splitlines()
+    assert len(done.stdout.splitlines()) == 3
+    done = ronid("predict", fitted, "-", stdin=b"set an alarm\ncancel it\n")
+    assert "'set an alarm', is read as an utterance; if it is a header, pass it as --column" in (
+        done.stderr
+    )
+    assert ronid("predict", fitted, "-", "--quiet", stdin=lines).stderr == ""
+
+
+def test_predict_reads_quoted_lines_of_standard_input(fitted: Path) -> None:
+    done = ronid("predict", fitted, "-", "--json", stdin=b'text\n"refund, please"\n"cancel it"\n')
+    assert [row["text"] for row in json.loads(done.stdout)] == ["refund, please", "cancel it"]
+    assert "the first line, 'text', is read as a header" in done.stderr
 
 
 def test_predict_never_overwrites_a_file(fitted: Path, tmp_path: Path) -> None:

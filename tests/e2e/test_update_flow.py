@@ -402,12 +402,32 @@ def test_whole_numbers_of_a_run_that_does_not_say_whose_they_are_are_not_compare
     assert "2 of 3 ids are in the run already" in twice.stderr
 
 
+def test_an_update_says_what_it_guessed_and_which_ids_repeat(run: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    lines = [f"c{i // 2},web,{row.text}," for i, row in enumerate(early_rows()[1::2][:4])]
+    new.write_text("\n".join(["conv_id,channel,message,category", *lines, "c9,web,,"]))
+    done = ronid("update", run, new, "--id", "conv_id", "--device", "cpu")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[:4] == [
+        "column 'message' is read as the text; to use another, pass --text NAME",
+        "column 'category' is read as the label; to use another, pass --label NAME, "
+        'or --label "" for none',
+        "2 ids occur more than once, such as 'c0'",
+        "1 of 5 rows have no text and were left out",
+    ]
+    quiet = ronid("update", run, new, "--device", "cpu", "--quiet")
+    assert "column" not in quiet.stderr
+
+
 def test_a_label_that_differs_by_case_only_is_told(run: Path, tmp_path: Path) -> None:
     known = next(each["name"] for each in intents(run) if each["known"])
     new = tmp_path / "new.csv"
-    new.write_text(f"text,intent\n{late_rows()[0].text},{known.upper()}\n")
+    first, second, third = (row.text for row in late_rows()[:3])
+    new.write_text(f"text,intent\n{first},{known.upper()}\n{second},Taxi\n{third},taxi\n")
     said = ronid("update", run, new, "--device", "cpu").stderr
     assert f"label '{known.upper()}' makes an intent of its own beside '{known}'" in said
+    assert "label 'taxi' makes an intent of its own beside 'Taxi'" in said
+    assert said.count("makes an intent of its own") == 2
 
 
 def test_what_was_collected_stays_when_the_cache_is_lost(run: Path) -> None:

@@ -53,6 +53,9 @@ BELOW = 0.6
 """Share of a hill below the estimate: an intent that is missed costs half as much again as one too
 many."""
 
+FEWEST = 5
+"""Groups of rows that an intent must have on average for it to be seen whole and apart."""
+
 DOUBT = 10
 """One part in so many of the estimate, in both directions, is possible whatever the curves say."""
 
@@ -114,8 +117,10 @@ def count_by_tree(
     n = len(embeddings)
     m = min(n if draws == 1 else int(DRAWN * n), max(GRAINS, 10 * n_known))
     least = max(1, n_known)
-    if n < 4 or (at_most is not None and at_most <= least):  # noqa: PLR2004 - nothing to see
-        return _certain(least if at_most is None else max(least, min(at_most, n)))
+    if at_most is not None and at_most <= least:
+        return _unseen(least, least)
+    if n < 4:  # noqa: PLR2004 - nothing to see
+        return _unseen(least, n if at_most is None else at_most)
     drawn: list[tuple[WardTree, Grains]] = []
     heights, recoveries = [], []
     given = targets.cpu().numpy()
@@ -126,12 +131,13 @@ def count_by_tree(
         heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
         recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])
     length = min(map(len, heights))
-    most = min(n, max(least + 1, length // 5))
+    most = min(n, max(least + 1, length // FEWEST))
+    different = length + 1 if at_most is None else min(at_most, length + 1)
     if at_most is not None:
         most = min(most, at_most)
     numbers = np.arange(max(2, least), max(most, 2, least) + 1)
-    if length < 3:  # noqa: PLR2004 - rows are all alike
-        return _certain(least)
+    if length < 3:  # noqa: PLR2004 - rows are nearly all alike
+        return _unseen(least, different)
     rise = rises(np.mean([_logs(h[:length]) for h in heights], axis=0), numbers)
     recovery = None
     mean = np.mean([r[:length] for r in recoveries], axis=0)
@@ -145,6 +151,8 @@ def count_by_tree(
     k = found.k - leftover
     doubt = -(-k // (DOUBT_UNLABELLED if recovery is None else DOUBT))
     low, high = max(least, min(found.low, k - doubt)), min(n, max(found.high, k + doubt))
+    if high >= numbers[-1]:  # more than could be looked at: every other row may be another intent
+        high = max(high, different)
     return replace(found, k=k, low=low, high=high, leftover=leftover)
 
 
@@ -172,8 +180,9 @@ def count_leftover(embeddings: Tensor, labels: IntArray, *, block_rows: int = BL
     return int((margins < 0).sum())
 
 
-def _certain(k: int) -> IntentCount:
-    return IntentCount(k, k, k, np.array([k]), np.zeros(1))
+def _unseen(least: int, most: int) -> IntentCount:
+    """Return what is known of a number where there is too little to look at."""
+    return IntentCount(least, least, max(least, most), np.array([least]), np.zeros(1))
 
 
 def _estimate(

@@ -135,7 +135,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Say what reading a file finds: utterances, intents, duplicates, guessed columns."""
-    from ronid.data.corpus import format_report
+    from ronid.data.corpus import case_warning, differing_in_case, format_report
     from ronid.data.readers import load
     from ronid.errors import RonidWarning
 
@@ -143,10 +143,15 @@ def report(
         warnings.simplefilter("ignore", RonidWarning)  # the report says the same
         found = load(source, text=text, label=label, encoding=encoding, format=format).report
     if as_json:
-        _print_json(asdict(found) | {"labelled": found.labelled, "used_once": found.used_once})
+        more = {"labelled": found.labelled, "used_once": found.used_once}
+        more["differing_in_case"] = differing_in_case(found.label_counts)
+        _print_json(asdict(found) | more)
         return
     for line in format_report(found):
         typer.echo(line)
+    told = case_warning(found.label_counts)  # `ronid fit` warns of it
+    if told:
+        typer.echo(told)
 
 
 def _state(state: Any) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ronid.cli.console import Bars, note, print_json
-from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.fit import read_corpus, tell_reading
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import (
     AsJson,
@@ -97,9 +97,7 @@ def evaluate(
 
 def _tell(corpus: "Corpus", texts: Sequence[str], run: "RunFolder") -> None:
     """Say what was guessed and left out of a file, and which texts the run was given labels of."""
-    for message in corpus.report.messages:
-        note(message)
-    tell_dropped(corpus)
+    tell_reading(corpus)
     if len(texts) < len(corpus):
         note(_left_out(len(corpus) - len(texts)))
     pairs = zip(run.assignments()["text"].to_pylist(), run.labelled(), strict=True)

@@ -132,7 +132,7 @@ def _wanted(intents: str | None, exactly: bool) -> int | None:
 
 
 def read_corpus(source: str, **how: Any) -> "Corpus":
-    """Read utterances; what was found is for `start` to tell."""
+    """Read utterances; what was found is for `start` or `tell_reading` to tell."""
     from ronid.data.readers import load
 
     with warnings.catch_warnings():
@@ -147,8 +147,15 @@ def origin_of(source: str) -> str:
     return Path(source).name if Path(source).is_file() else "a pipe"
 
 
-def tell_dropped(corpus: "Corpus") -> None:
-    """Say how many rows had no text, so that nobody misses them in the results."""
+def tell_reading(corpus: "Corpus", text_option: str = "--text") -> None:
+    """Say what was guessed of a file, and how many rows had no text and are in no result.
+
+    Args:
+        corpus: What was read.
+        text_option: How the command calls the option that names the column of text.
+    """
+    for message in corpus.report.messages:
+        note(message.replace("--text", text_option))
     dropped = corpus.report.empties_dropped
     if dropped:
         note(f"{dropped} of {corpus.report.rows_read} rows have no text and were left out")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ronid.cli.console import Bars, note, print_json
-from ronid.cli.fit import read_corpus, tell_dropped
+from ronid.cli.fit import read_corpus, tell_reading
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
 from ronid.cli.options import AsJson, Device, EncoderFolder, Encoding, Format, Quiet, Run
 from ronid.errors import DataError, UsageError
@@ -59,7 +59,7 @@ def predict(
             raise DataError(str(problem).replace("--text", "--column")) from None
         utterances, ids = corpus.texts, corpus.ids
         if not quiet:
-            tell_dropped(corpus)
+            tell_reading(corpus, "--column")
     from ronid.encode.language import warn_of_language
     from ronid.model import load_model
 

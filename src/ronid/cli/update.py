@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ronid.cli.console import Bars, note, print_json
-from ronid.cli.fit import origin_of, read_corpus, tell_dropped
+from ronid.cli.fit import origin_of, read_corpus, tell_reading
 from ronid.cli.interrupt import UNCHANGED, on_interrupt, version_left
 from ronid.cli.options import (
     AsJson,
@@ -64,7 +64,7 @@ def update(
         source, text=text, label=label, id=id_column, encoding=encoding, format=format
     )
     if not quiet:
-        tell_dropped(corpus)
+        tell_reading(corpus)
     with on_interrupt(version_left(run)):
         from ronid.update import update_run
 

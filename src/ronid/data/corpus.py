@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -144,7 +144,7 @@ def corpus_from(
 
     Args:
         texts: n utterances; None when `embeddings` stand for them.
-        labels: n intents; None, "", -1 and NaN mean unlabelled.
+        labels: n intents, also as a table of one column; None, "", -1 and NaN mean unlabelled.
         truth: n true intents for diagnostics only, missing in the same ways.
         ids: n identifiers.
         embeddings: (n, d) vectors, or None.
@@ -166,14 +166,14 @@ def corpus_from(
     if vectors is None:
         _require_every_text(kept)
     elif len(vectors) != len(kept):
-        raise DataError(f"{len(vectors)} embeddings for {len(kept)} texts; give one per text")
-    intents = _names(labels, len(kept), "labels") or [None] * len(kept)
+        raise _wrong_number(len(vectors), "embedding", len(kept))
+    intents = _names(labels, len(kept), "label") or [None] * len(kept)
     return Corpus(
         kept,
         intents,
         _report(kept, intents, len(kept), ()),
-        ids=None if ids is None else _aligned([str(i) for i in ids], len(kept), "ids"),
-        truth=_names(truth, len(kept), "truth"),
+        ids=None if ids is None else _aligned([str(i) for i in ids], len(kept), "id"),
+        truth=_names(truth, len(kept), "true intent"),
         embeddings=vectors,
     )
 
@@ -212,6 +212,45 @@ def format_report(report: DataReport) -> list[str]:
             "words: the encoder may cut them"
         )
     return [*lines, *report.messages]
+
+
+def differing_in_case(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Find names that differ by upper and lower case only.
+
+    Args:
+        names: Names of intents; repeats do not count.
+
+    Returns:
+        Those that are alike, together, in the order in which they are given.
+
+    Example:
+        >>> differing_in_case(["alarm", "pay", "ALARM"])
+        [('alarm', 'ALARM')]
+    """
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(name.casefold(), []).append(name)
+    return [tuple(group) for group in alike.values() if len(group) > 1]
+
+
+def case_warning(counts: Mapping[str, int]) -> str | None:
+    """Say which labels differ by upper and lower case only, and what to do; None where none do.
+
+    Args:
+        counts: Labelled utterances per intent, largest first.
+    """
+
+    def told(first: str, *others: str) -> str:
+        beside = " and ".join(f"'{name}' ({counts[name]:,})" for name in others)
+        return f"{beside} beside '{first}' ({counts[first]:,})"
+
+    alike = [told(*group) for group in differing_in_case(counts)]
+    if not alike:
+        return None
+    return (
+        "labels that differ in case only make intents of their own: "
+        f"{shortened(alike, limit=3)}; if they are one, write them alike"
+    )
 
 
 def shortened(names: Sequence[str], limit: int = 5) -> str:
@@ -289,23 +328,42 @@ def _require_every_text(texts: list[str]) -> None:
         raise DataError(f"{counted(len(empty), 'text')} empty (rows {rows}); leave those rows out")
 
 
-def _names(values: Iterable[Any] | None, n: int, what: str) -> list[str | None] | None:
+def _names(values: Iterable[Any] | None, n: int, noun: str) -> list[str | None] | None:
     if values is None:
         return None
-    seen = _IntentNames()
-    return _aligned([seen[value] for value in values], n, what)
+    column, seen = list(_one_column(values, noun)), _IntentNames()
+    try:
+        return _aligned([seen[value] for value in column], n, noun)
+    except TypeError:
+        raise DataError(f"a {noun} is a list or an object; give text or numbers") from None
 
 
-def _aligned(values: list[_T], n: int, what: str) -> list[_T]:
+def _one_column(values: Any, noun: str) -> Iterable[Any]:
+    """Return the values of a frame, table or (n, 1) array; others as they are."""
+    shape = getattr(values, "shape", ())
+    if len(shape) < 2:  # noqa: PLR2004 - rows and columns
+        return cast("Iterable[Any]", values)
+    if shape[1:] != (1,):
+        raise DataError(f"{noun}s have shape {tuple(shape)}; give one column of them")
+    return cast("Iterable[Any]", np.asarray(values)[:, 0])
+
+
+def _aligned(values: list[_T], n: int, noun: str) -> list[_T]:
     if len(values) != n:
-        raise DataError(f"{len(values)} {what} for {n} texts; give one per text")
+        raise _wrong_number(len(values), noun, n)
     return values
+
+
+def _wrong_number(number: int, noun: str, texts: int) -> DataError:
+    return DataError(f"{counted(number, noun)} for {counted(texts, 'text')}; give one per text")
 
 
 def _vectors(embeddings: Any) -> FloatArray:
     vectors = np.asarray(embeddings, np.float32)  # (n, d)
     if vectors.ndim != 2:
-        raise DataError(f"embeddings have {vectors.ndim} dimensions; give an (n, d) array")
+        raise DataError(
+            f"embeddings have {counted(vectors.ndim, 'dimension')}; give an (n, d) array"
+        )
     if not np.isfinite(vectors).all():
         raise DataError("embeddings hold NaN or infinite values; give finite ones")
     return vectors

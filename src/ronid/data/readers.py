@@ -104,7 +104,9 @@ def _read_delimited(source: Source, wanted: Wanted, delimiter: str) -> Table:
     names = tuple(name.strip() for name in header)
     has_header = len(names) > 1 or not names or is_text_header(names[0], wanted.text)
     read = partial(_delimited_rows, source, delimiter, len(names), has_header)
-    return Table(names, read) if has_header else Table(("text",), read, (_no_header(header[0]),))
+    if not has_header:
+        return Table(("text",), read, (_no_header(header[0]),))
+    return Table(names, read, (_header(names[0]),) if len(names) == 1 else ())
 
 
 def _delimited_rows(
@@ -185,8 +187,7 @@ def read_txt(source: Source, wanted: Wanted) -> Table:
     if first is None:
         return Table((), lambda _: iter(()))
     if is_text_header(first, wanted.text):
-        said = f"the first line, {first!r}, is read as a header"
-        return Table((first,), lambda _: islice(_text_rows(source), 1, None), (said,))
+        return Table((first,), lambda _: islice(_text_rows(source), 1, None), (_header(first),))
     return Table(("text",), lambda _: _text_rows(source), (_no_header(first),))
 
 
@@ -195,6 +196,10 @@ def _text_rows(source: Source) -> Iterator[tuple[str]]:
     # Blank lines before the first utterance would otherwise hide a header.
     first = next(line for line in lines if line.strip())
     return ((line,) for line in chain([first], lines))
+
+
+def _header(first: str) -> str:
+    return f"the first line, {first!r}, is read as a header"
 
 
 def _no_header(first: str) -> str:
@@ -313,6 +318,7 @@ def read_xlsx(source: Source, wanted: Wanted) -> Table:
         messages.append(_no_header(names[0]))
         names = ("text",)
     else:
+        messages += [_header(names[0])] if len(names) == 1 else []
         rows = rows[1:]
 
     def pick(positions: Sequence[int]) -> Iterator[Sequence[Any]]:

@@ -1,6 +1,7 @@
 """Where bytes come from: a file or standard input, its format, compression and encoding."""
 
 import codecs
+import csv
 import gzip
 import io
 import json
@@ -11,11 +12,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
-from ronid.data.columns import is_usual
+from ronid.data.columns import is_text_header, is_usual
 from ronid.errors import DataError
 
 FORMATS = {
@@ -130,8 +131,11 @@ def open_source(
         whole = Path(folder) / "stream"
         with whole.open("wb") as copy, _stream(source) as stream:
             shutil.copyfileobj(stream, copy)
-        format = format or _format_by_content(whole, named)
-        yield _checked(Source(whole, name, format, encoding))
+        copied = Source(whole, name, format or "txt", encoding)
+        if format is None:
+            with copied.reading():
+                copied = replace(copied, format=_format_by_content(copied, named))
+        yield _checked(copied)
 
 
 def _stream(source: str | Path) -> AbstractContextManager[IO[bytes]]:
@@ -165,8 +169,8 @@ def _format_by_ending(path: Path) -> str:
     return FORMATS[ending]
 
 
-def _format_by_content(path: Path, named: Sequence[str]) -> str:
-    with _open_bytes(path) as stream:
+def _format_by_content(source: Source, named: Sequence[str]) -> str:
+    with source.open() as stream:
         head = stream.read(_HEAD_BYTES)
     for signature, format in ((b"PAR1", "parquet"), (b"PK\x03\x04", "xlsx")):
         if head.startswith(signature):
@@ -178,8 +182,40 @@ def _format_by_content(path: Path, named: Sequence[str]) -> str:
         return "tsv"
     # A comma alone is no sign of a table: "hello, I lost my card" has one too.
     cells = [cell.strip(' "') for cell in re.split("[,;|]", first)]
-    is_header = len(cells) > 1 and any(is_usual(cell) or cell in named for cell in cells)
+    if len(cells) > 1:
+        is_header = any(is_usual(cell) or cell in named for cell in cells)
+    else:
+        is_header = is_text_header(cells[0], None) or cells[0] in named
+        is_header = is_header and _is_quoted_column(source)
     return "csv" if is_header else "txt"
+
+
+def _is_quoted_column(source: Source) -> bool:
+    """Whether the lines are one column of csv with quotes around some of its fields.
+
+    All lines are looked at: one that csv would cut or refuse makes plain text of them.
+    """
+    lines: list[str] = []  # those of the current field
+
+    def noted() -> Iterator[str]:
+        for line in source.lines(newline=""):
+            lines.append(line)
+            yield line
+
+    rows, some = csv.reader(noted(), strict=True), False
+    try:
+        if not "".join(next(filter(None, rows))).strip():
+            return False  # spaces above the header, which csv would take for it
+        lines.clear()
+        for row in rows:
+            quoted = lines[0].startswith('"')
+            lines.clear()
+            if len(row) > 1 or (not quoted and '"' in "".join(row)):
+                return False
+            some = some or quoted
+    except csv.Error:
+        return False
+    return some
 
 
 def _is_json(line: str) -> bool:

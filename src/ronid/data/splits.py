@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ronid.data import benchmarks
-from ronid.data.corpus import shortened
+from ronid.data.corpus import case_warning, shortened
 from ronid.data.pile import Pile, absent_intents, chatter_rows, misnamed, thinned
 from ronid.errors import RonidWarning, UsageError
 from ronid.types import UNLABELLED, Corpus, IntArray, Split
@@ -56,6 +56,7 @@ def split_corpus(
     if n_intents is not None:
         _check_n_intents(n_intents, known, len(corpus))
     _warn_used_once(corpus)
+    _warn_of_case(corpus)
     index = {name: i for i, name in enumerate(known)}
     targets = _targets(corpus.labels, index)
     if dev is not None:
@@ -107,6 +108,12 @@ def _warn_used_once(corpus: Corpus) -> None:
             RonidWarning,
             stacklevel=3,
         )
+
+
+def _warn_of_case(corpus: Corpus) -> None:
+    told = case_warning(corpus.report.label_counts)
+    if told:
+        warnings.warn(told, RonidWarning, stacklevel=3)
 
 
 def _targets(names: Sequence[str | None], index: dict[str, int]) -> IntArray:

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import torch
 
 from ronid.corpus_file import numbered, read_corpus
+from ronid.data.corpus import differing_in_case
 from ronid.encode.language import warn_of_language
 from ronid.errors import RonidWarning, UsageError
 from ronid.files import read_json
@@ -241,16 +242,16 @@ def repeated(table: pa.Table, texts: list[str]) -> IntArray:
 
 
 def _warn_of_likeness(fresh: list[str], there: list[str]) -> None:
-    """Say it where a label differs from the name of an intent by upper and lower case only."""
-    folded = {name.casefold(): name for name in there}
-    for name in fresh:
-        if name.casefold() in folded:
-            warnings.warn(
-                f"label '{name}' makes an intent of its own beside '{folded[name.casefold()]}'; if "
-                "they are one, undo this update and write them alike",
-                RonidWarning,
-                stacklevel=2,
-            )
+    """Say it where a label differs from another name by upper and lower case only."""
+    for first, *others in differing_in_case([*there, *fresh]):
+        for name in others:
+            if name in fresh:
+                warnings.warn(
+                    f"label '{name}' makes an intent of its own beside '{first}'; if they are one, "
+                    "undo this update and write them alike",
+                    RonidWarning,
+                    stacklevel=2,
+                )
 
 
 def seen_elsewhere(
