@@ -12,7 +12,7 @@ Answer = Callable[[int, dict[str, Any]], tuple[int, bytes]]
 """`(number of the request, its body) -> (status, body of the answer)`."""
 
 
-def says(content: str) -> tuple[int, bytes]:
+def says(content: Any) -> tuple[int, bytes]:
     """Return a well-formed answer of a chat endpoint."""
     answer = {"choices": [{"message": {"role": "assistant", "content": content}}]}
     return 200, json.dumps(answer).encode()

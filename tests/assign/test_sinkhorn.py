@@ -1,9 +1,11 @@
 """The transport plan against POT, the linear program, and its own invariants."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from ronid.assign.sinkhorn import Blocks, cosine_blocks, sinkhorn
+from ronid.config import EStepConfig
 from ronid.errors import RonidWarning
 
 
@@ -314,6 +317,15 @@ def test_stopping_early_warns_with_iterations_and_residual() -> None:
     measured = float((plan.dense().sum(dim=0) - marginal).abs().sum())
     assert plan.residual == pytest.approx(measured)
     assert Path(caught[0].filename) == Path(__file__)
+
+
+def test_stopping_early_says_what_it_means_and_which_settings_change_it() -> None:
+    scores, marginal = problem(100, 9)
+    with pytest.warns(RonidWarning, match="sizes of intents may be off") as caught:
+        sinkhorn(scores, marginal, eta=0.05, tolerance=1e-9, max_iterations=3)
+    named = set(re.findall(r"e_step\.(\w+)", str(caught[0].message)))
+    assert named == {"max_iterations", "eta"}
+    assert named <= {field.name for field in fields(EStepConfig)}
 
 
 def test_near_hard_plans_converge_within_the_default_iterations() -> None:

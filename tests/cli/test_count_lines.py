@@ -1,6 +1,7 @@
 """What `ronid fit` says about the number of intents."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,15 +12,17 @@ import pytest
 from made_run import make_run
 from ronid.cli.fit import _show
 from ronid.cli.tables import count_lines, idle_lines, run_summary
+from ronid.intents_file import write_intents
 from ronid.run import RunFolder
 
 FOUND = {"stage": "count", "k": 13, "low": 11, "high": 15}
 ONE = {"stage": "count", "k": 1, "low": 1, "high": 1}
 
 
-def said(asked: int | None, found: dict[str, Any] | None, made: int) -> list[str]:
+def said(asked: int | None, found: dict[str, Any] | None, made: int, empty: int = 0) -> list[str]:
+    intents = [SimpleNamespace(size=int(i >= empty)) for i in range(made)]
     run = SimpleNamespace(
-        count=lambda: found, facts=lambda: {"n_intents": asked}, intents=lambda: (None,) * made
+        count=lambda: found, facts=lambda: {"n_intents": asked}, intents=lambda: intents
     )
     return count_lines(run)  # type: ignore[arg-type]
 
@@ -27,7 +30,8 @@ def said(asked: int | None, found: dict[str, Any] | None, made: int) -> list[str
 @pytest.mark.parametrize(
     ("asked", "found", "made", "expected"),
     [
-        pytest.param(7, None, 7, "", id="given"),
+        pytest.param(7, None, 7, "7 intents, as told by --exactly", id="given"),
+        pytest.param(None, None, 7, "", id="not told how"),
         pytest.param(
             None, FOUND, 13, "13 intents, found from the data (11 to 15 possible)", id="auto"
         ),
@@ -39,7 +43,12 @@ def said(asked: int | None, found: dict[str, Any] | None, made: int) -> list[str
         pytest.param(
             7, FOUND | {"k": 7}, 7, "7 intents, as asked for, but the data show 11", id="few"
         ),
-        pytest.param(12, FOUND | {"k": 12}, 12, "", id="believed"),
+        pytest.param(
+            12, FOUND | {"k": 12}, 12, "12 intents, as asked for (11 to 15 possible", id="believed"
+        ),
+        pytest.param(
+            7, {"stage": "count", "k": 7}, 7, "7 intents, as asked for", id="without bounds"
+        ),
         pytest.param(None, ONE, 1, "1 intent, found from the data (1 possible)", id="one"),
         pytest.param(
             9, ONE, 1, "9 intents asked for, but the data show 1: 1 was made", id="one made"
@@ -60,6 +69,21 @@ def test_count_is_told(asked: int, found: dict[str, Any] | None, made: int, expe
     lines = said(asked, found, made)
     assert len(lines) == bool(expected)
     assert all(line.startswith(expected) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("empty", "expected"),
+    [
+        (0, ""),
+        (1, ", and 1 has no utterance: ask for fewer, or leave out --exactly"),
+        (3, ", and 3 have no utterance: ask for fewer, or leave out --exactly"),
+    ],
+)
+def test_a_number_that_is_certain_is_told_with_the_intents_that_stayed_empty(
+    empty: int, expected: str
+) -> None:
+    told = "40 intents, as told by --exactly; the data were not asked"
+    assert said(40, None, 40, empty) == [told + expected]
 
 
 EVIDENCE = FOUND | {"estimate": 13}
@@ -90,7 +114,21 @@ def test_json_has_the_count(
 ) -> None:
     names = ("asked", "estimate", "low", "high", "taken", "believed")
     run = counted(tmp_path / "run", asked, found)
-    assert run_summary(run)["count"] == dict(zip(names, expected, strict=True))
+    told = run_summary(run)["count"]
+    assert {name: told[name] for name in names} == dict(zip(names, expected, strict=True))
+    assert set(told) == {*names, "exactly", "empty"}
+
+
+def test_json_says_that_the_data_were_not_asked_and_how_many_intents_are_empty(
+    tmp_path: Path,
+) -> None:
+    run = counted(tmp_path / "run", 4, None)
+    first, *others = run.intents()
+    write_intents(run.path, [first, replace(others[0], size=0), *others[1:]])
+    told = run_summary(run)["count"]
+    assert (told["exactly"], told["taken"], told["empty"]) == (True, 4, 1)
+    asked = counted(tmp_path / "asked", 4, EVIDENCE | {"k": 4})
+    assert run_summary(asked)["count"]["exactly"] is False
 
 
 @pytest.mark.parametrize("as_json", [True, False])
@@ -110,6 +148,15 @@ def test_quiet_is_quiet_where_the_number_was_taken(
     for i, (asked, k) in enumerate([(None, 4), (4, 4)]):
         _show(counted(tmp_path / f"run{i}", asked, EVIDENCE | {"k": k}), True, True)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("found", [None, {"stage": "count", "k": 4, "low": 3, "high": 5}])
+def test_a_number_that_was_taken_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], found: dict[str, Any] | None
+) -> None:
+    _show(counted(tmp_path / "run", 4, found), True, False)
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("4 intents,")]
+    assert len(told) == 1
 
 
 def test_known_intents_that_are_not_in_the_pile_are_named() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from chat_server import names, serve
 from made_run import make_run
+from ronid.cli.name import KEY
 from ronid.intents_file import write_intents
 from ronid.run import RunFolder
 from ronid.versions import locked
@@ -41,6 +42,37 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(ronid, run) -> 
     for messages in later:  # they also list the names that the model has just given
         for message in messages:
             assert message["content"].partition("Names already taken")[0] in shown.stdout
+
+
+@pytest.mark.parametrize("with_namer", [True, False])
+def test_show_prompt_as_json_is_what_would_be_sent(ronid, run, with_namer: bool) -> None:
+    with serve(lambda n, _: names(f"named_{n}")) as chat:
+        options = ("--namer", chat.url, "--namer-model", "small")
+        shown = ronid(
+            "name", run.path, *(options if with_namer else ()), "--show-prompt", "--json",
+            RONID_NAMER_KEY="secret",
+        )  # fmt: skip
+        assert chat.requests == []
+        ronid("name", run.path, *options, "--quiet")
+    assert shown.returncode == 0, shown.stderr
+    assert "secret" not in shown.stdout
+    told = json.loads(shown.stdout)
+    assert told["run"] == str(run.path)
+    assert [each["to"] for each in told["requests"]] == 3 * [
+        f"{chat.url}/chat/completions" if with_namer else None
+    ]
+    sent = chat.requests[0][2]
+    assert told["requests"][0]["body"] == sent | ({} if with_namer else {"model": None})
+
+
+def test_a_refused_key_is_told_in_one_line(ronid, run) -> None:
+    with serve(lambda *_: (401, b"no")) as chat:
+        options = ("--namer", chat.url, "--namer-model", "small", "--quiet")
+        done = ronid("name", run.path, *options)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "HTTP 401: the server wants a key (1), not asked after that (2)" in line
+    assert line.endswith(f"set {KEY}")
 
 
 def test_without_the_option_nothing_is_sent_and_json_lists_the_intents(ronid, run) -> None:

@@ -177,7 +177,7 @@ def test_names_of_a_model_stay_where_it_fails_and_go_where_none_is_asked(run: Ru
         second = rename_run(run.path, Namer(chat.url, "other"))
     assert second.after[1].name == "better"
     assert second.after[2:] == named[2:]
-    assert second.message.endswith("kept the name a model gave before: 2")
+    assert "; kept the name a model gave before: 2; set RONID_NAMER_KEY" in second.message
     assert rename_run(run.path).after == plain
 
 

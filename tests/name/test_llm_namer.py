@@ -94,6 +94,37 @@ def test_json_between_other_words_is_found() -> None:
     assert named.intents[1].description == intents()[1].description
 
 
+@pytest.mark.parametrize("description", ["", ', "description": null', ', "description": 5'])
+def test_a_name_without_a_description_counts_and_the_intent_keeps_its_own(
+    description: str,
+) -> None:
+    named = ask(lambda n, _: says(f'{{"name": "say_{WORDS[n - 1]}"{description}}}'))
+    assert not named.failures
+    assert [i.name for i in named.intents[1:]] == ["say_one", "say_two", "say_three"]
+    assert [i.description for i in named.intents] == [i.description for i in intents()]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"type": "text", "text": '{"name": "last_word", "description": "d"}'}],
+        [
+            {"type": "thinking", "thinking": [{"type": "text", "text": '{"name": "draft"}'}]},
+            {"type": "text", "text": '{"name": "last_'},
+            {"type": "text", "text": 'word", "description": "d"}'},
+            {"type": "refusal", "text": '{"name": "other"}'},
+            {"type": ["odd"], "text": 5},
+            {"type": "text"},
+            "odd",
+        ],
+    ],
+)
+def test_an_answer_in_parts_is_read_from_its_texts(parts: list[Any]) -> None:
+    named = ask(lambda *_: says(parts))
+    assert not named.failures
+    assert (named.intents[1].name, named.intents[1].description) == ("last_word", "d")
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -158,8 +189,9 @@ def is_about(body: dict[str, Any], index: int) -> bool:
     ("answer", "reason"),
     [
         ((500, b"broken"), "HTTP 500 (3)"),
-        ((401, b"no"), "HTTP 401 (1), not asked after failures in a row (2)"),
-        ((302, b""), "HTTP 302 (1), not asked after failures in a row (2)"),
+        ((302, b""), "HTTP 302 (1), not asked after that (2)"),
+        (says(None), "malformed answer (3)"),
+        (says([{"type": "image_url"}]), "malformed answer (3)"),
         ((200, b"<html>"), "malformed answer (3)"),
         ((200, b"{}"), "malformed answer (3)"),
         (says("I cannot do that"), "malformed answer (3)"),
@@ -179,6 +211,36 @@ def test_bad_answers_leave_our_names_and_are_counted(
     assert named.summary() == (
         f"named 0 of 3 new intents by the model; 3 not: {reason}; named without a model: 3"
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "reason", "advice"),
+    [
+        (401, None, "the server wants a key", "set RONID_NAMER_KEY"),
+        (401, "k", "the server refused the key", "set RONID_NAMER_KEY to a key that the server"),
+        (403, "k", "the server allows no access", "set RONID_NAMER_KEY to a key that may"),
+    ],
+)
+def test_a_refused_key_is_asked_with_once_and_told_with_what_to_do(
+    status: int, key: str | None, reason: str, advice: str
+) -> None:
+    with serve(lambda *_: (status, b"no")) as chat:
+        named = name_by_model(intents(), Namer(chat.url, "small", key=key, pause_s=0.01))
+    assert len(chat.requests) == 1
+    assert dict(named.failures) == {f"HTTP {status}: {reason}": 1, "not asked after that": 2}
+    assert f"; named without a model: 3; {advice}" in named.summary()
+    assert "in a row" not in named.summary()
+
+
+def test_failures_in_a_row_are_counted_apart_from_those_not_asked_after_them() -> None:
+    five = [replace(intents()[1], index=i, name=f"n{i}") for i in range(5)]
+    with serve(lambda *_: says("?")) as chat:
+        named = name_by_model(five, Namer(chat.url, "small", tries=1))
+    assert len(chat.requests) == 3
+    assert dict(named.failures) == {
+        "malformed answer": 3,
+        "not asked after 3 failures in a row": 2,
+    }
 
 
 def test_names_of_an_earlier_model_stay_where_there_is_no_answer_and_are_told_apart() -> None:

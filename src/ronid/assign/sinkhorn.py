@@ -180,8 +180,10 @@ def sinkhorn(  # noqa: PLR0913 - the problem, how exactly, and in what room
     plan = _solve(kernel, marginal, slack, tolerance, max_iterations)
     if not plan.converged:
         warnings.warn(
-            f"Sinkhorn stopped after {plan.iterations} iterations with a column error of "
-            f"{plan.residual:.1e}, asked for {tolerance:.0e}; raise max_iterations or eta",
+            "the sizes of intents may be off, as often where most utterances are the same or "
+            f"intents are too many: Sinkhorn stopped after {plan.iterations} iterations with a "
+            f"column error of {plan.residual:.1e}, asked for {tolerance:.0e}; ask for fewer "
+            "intents, or raise e_step.max_iterations or e_step.eta in a TOML file for --config",
             RonidWarning,
             stacklevel=3,
         )

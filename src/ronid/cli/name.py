@@ -58,7 +58,7 @@ def name(
     asked = _namer(namer, namer_model, namer_timeout)
     finished = open_finished(run)
     if show_prompt:
-        _show_prompts(finished)
+        _show_prompts(finished, asked, as_json)
         return
     with on_interrupt(_left(finished)):
         progress = None if quiet or asked is None else Bars()
@@ -109,13 +109,24 @@ def _namer(url: str | None, model: str | None, timeout_s: float) -> "Namer | Non
     return Namer(url, model, key=os.environ.get(KEY) or None, timeout_s=timeout_s)
 
 
-def _show_prompts(run: "RunFolder") -> None:
-    """Print the messages of every request; the model's own names join the taken ones on the way."""
+def _show_prompts(run: "RunFolder", namer: "Namer | None", as_json: bool) -> None:
+    """Print every request; the model's own names join the taken ones on the way."""
     from ronid.export.rename import named_anew
-    from ronid.name.llm import spell_out
+    from ronid.name.llm import prompt, request_body, spell_out, to_name
 
-    for text in spell_out(named_anew(run, keep_models=True)):
-        typer.echo(text.encode("utf-8", "replace").decode("utf-8"))
+    intents = named_anew(run, keep_models=True)
+    if not as_json:
+        for text in spell_out(intents):
+            typer.echo(_printable(text))
+        return
+    to, model = (None, None) if namer is None else (namer.address, namer.model)
+    bodies = [request_body(model, _printable(prompt(each, intents))) for each in to_name(intents)]
+    print_json({"run": str(run.path), "requests": [{"to": to, "body": each} for each in bodies]})
+
+
+def _printable(text: str) -> str:
+    """Return a text that can be written; half a surrogate pair cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _table(done: "Renamed") -> None:

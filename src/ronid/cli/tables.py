@@ -70,8 +70,10 @@ def _count(run: "RunFolder") -> dict[str, Any]:
     told = {} if found is None else {"estimate": found["k"]} | found
     return {
         "asked": asked,
+        "exactly": asked is not None and found is None,
         **{key: told.get(key) for key in ("estimate", "low", "high")},
         "taken": taken,
+        "empty": sum(not intent.size for intent in run.intents()),
         "believed": None if asked is None else asked == told.get("k", taken),
     }
 
@@ -108,18 +110,33 @@ def scores_table(scores: "Scores") -> None:
 
 
 def count_lines(run: "RunFolder") -> list[str]:
-    """Say how the number of intents was found, in one line; none where it was given."""
-    found, refused = run.count(), refused_lines(run)
+    """Say how many intents were taken and why, in one line."""
+    found, asked = run.count(), run.facts()["n_intents"]
+    refused = refused_lines(run)
     if found is None or refused:
-        return refused
+        return refused or _told_lines(run, asked)
     k, between = _made(run, found)
-    asked = run.facts()["n_intents"]
     if asked is None:
         told = f"{counted(k, 'intent')}, found from the data ({between} possible)"
         return [f"{told}; --intents N sets their number"]
-    if asked < found.get("low", 0):
-        return [f"{counted(asked, 'intent')}, as asked for, but the data show {between}"]
-    return []
+    taken = f"{counted(asked, 'intent')}, as asked for"
+    if "low" not in found:
+        return [taken]
+    if asked < found["low"]:
+        return [f"{taken}, but the data show {between}"]
+    return [f"{taken} ({between} possible by the data)"]
+
+
+def _told_lines(run: "RunFolder", asked: int | None) -> list[str]:
+    """Say that a number was taken as told, in one line, and how many of them stayed empty."""
+    if asked is None:  # a run that does not tell how it was counted
+        return []
+    line = f"{counted(asked, 'intent')}, as told by --exactly; the data were not asked"
+    empty = sum(not intent.size for intent in run.intents())
+    if not empty:
+        return [line]
+    has = "has" if empty == 1 else "have"
+    return [f"{line}, and {empty} {has} no utterance: ask for fewer, or leave out --exactly"]
 
 
 def idle_lines(run: "RunFolder") -> list[str]:

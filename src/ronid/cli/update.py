@@ -126,7 +126,7 @@ def history(run: Run, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(*rows[0], box=None, pad_edge=False)
+    table = Table(*rows[0], box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in table.columns[:2]:
         column.no_wrap = True
     for row in rows:

@@ -30,10 +30,14 @@ MOST_WORDS = 6
 LONGEST_ANSWER_BYTES = 1 << 20
 MOST_IN_A_ROW = 3
 """Failures in a row after which the rest is not asked: an endpoint that is down stays down."""
+TEXT_PARTS = ("text", "output_text")
+"""Types of the parts of an answer that hold what the model said."""
 PASSING_STATUS = frozenset({408, 425, 429})
 """HTTP answers below 500 that another try may change."""
 REFUSED_STATUS = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405})
 """HTTP answers that are about the endpoint or the key, not about the one intent asked for."""
+NO_KEY_STATUS, NO_RIGHT_STATUS = 401, 403
+"""Those of them that the key decides: whether there is a good one, and what it may do."""
 
 Keep = Callable[[str, Mapping[str, Any]], None]
 """Told the address and the body of every request, each try of it, before it is sent."""
@@ -98,12 +102,14 @@ class ModelNames:
         asked: New intents that were to be named.
         failures: Why intents got no name, with counts.
         earlier: How many of these keep a name that a model gave them before.
+        advice: What to do about the failures, where that is known.
     """
 
     intents: tuple[Intent, ...]
     asked: int
     failures: Mapping[str, int]
     earlier: int = 0
+    advice: str = ""
 
     @property
     def unanswered(self) -> int:
@@ -111,7 +117,7 @@ class ModelNames:
         return sum(self.failures.values())
 
     def summary(self) -> str:
-        """Say in one line how many were named, why others were not, and what they are called."""
+        """Say in one line how many were named, why others were not, and what to do next."""
         failed = self.unanswered
         line = f"named {self.asked - failed} of {self.asked} new intents by the model"
         if not failed:
@@ -122,7 +128,7 @@ class ModelNames:
             line += f"; kept the name a model gave before: {self.earlier}"
         if failed > self.earlier:
             line += f"; named without a model: {failed - self.earlier}"
-        return line
+        return f"{line}; {self.advice}" if self.advice else line
 
 
 def to_name(intents: Sequence[Intent]) -> list[Intent]:
@@ -144,6 +150,17 @@ def prompt(intent: Intent, intents: Sequence[Intent]) -> str:
         f"Keyphrases: {', '.join(intent.keyphrases)}\n\n"
         f"Names already taken: {taken}"
     )
+
+
+def request_body(model: str | None, text: str) -> dict[str, Any]:
+    """Return what goes to the endpoint about one intent.
+
+    Args:
+        model: Name of the model; None where it is not chosen yet.
+        text: The `prompt` of the intent.
+    """
+    messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": text}]
+    return {"model": model, "messages": messages, "temperature": 0}
 
 
 def spell_out(intents: Sequence[Intent]) -> list[str]:
@@ -185,11 +202,11 @@ def name_by_model(
     answers: dict[int, _Answer] = {}
     current = {intent.index: intent for intent in intents}
     failures: Counter[str] = Counter()
-    in_a_row = 0
+    in_a_row, given_up, advice = 0, "", ""
     progress.begin("name", len(wanted))
     for intent in wanted:
-        if in_a_row >= MOST_IN_A_ROW:
-            failures["not asked after failures in a row"] += 1
+        if given_up:
+            failures[given_up] += 1
         else:
             try:
                 answer = _ask(namer, prompt(intent, list(current.values())), keep)
@@ -199,13 +216,18 @@ def name_by_model(
                 in_a_row = 0
             except _FailedError as failure:
                 failures[str(failure)] += 1
-                in_a_row = MOST_IN_A_ROW if failure.refused else in_a_row + 1
+                advice = failure.advice or advice
+                in_a_row += 1
+                if failure.refused:
+                    given_up = "not asked after that"
+                elif in_a_row == MOST_IN_A_ROW:
+                    given_up = f"not asked after {in_a_row} failures in a row"
         progress.advance()
     progress.end()
     unanswered = [intent for intent in wanted if intent.index not in answers]
     earlier = sum(intent.named_by.startswith(BY_MODEL) for intent in unanswered)
     renamed = _renamed(intents, answers, namer.model)
-    return ModelNames(renamed, len(wanted), dict(failures), earlier)
+    return ModelNames(renamed, len(wanted), dict(failures), earlier, advice)
 
 
 @dataclass(frozen=True)
@@ -217,9 +239,11 @@ class _Answer:
 class _FailedError(Exception):
     """Why there is no answer, whether to try again, and whether others need not be asked for."""
 
-    def __init__(self, reason: str, *, final: bool = False, refused: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, final: bool = False, refused: bool = False, advice: str = ""
+    ) -> None:
         super().__init__(reason)
-        self.final, self.refused = final, refused
+        self.final, self.refused, self.advice = final, refused, advice
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -263,8 +287,7 @@ def _ask(namer: Namer, text: str, keep: Keep) -> _Answer:
 
 def _post(namer: Namer, text: str, keep: Keep) -> bytes:
     """Send one request and return the body of the answer."""
-    messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": text}]
-    body = {"model": namer.model, "messages": messages, "temperature": 0}
+    body = request_body(namer.model, text)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if namer.key:
         headers["Authorization"] = f"Bearer {namer.key}"
@@ -278,10 +301,8 @@ def _post(namer: Namer, text: str, keep: Keep) -> bytes:
         with opener.open(request, timeout=namer.timeout_s) as answer:
             return _read(answer, deadline)
     except urllib.error.HTTPError as error:
-        final = error.code < 500 and error.code not in PASSING_STATUS
-        refused = error.code in REFUSED_STATUS
         error.close()
-        raise _FailedError(f"HTTP {error.code}", final=final, refused=refused) from None
+        raise _refusal(error.code, with_key=bool(namer.key)) from None
     except TimeoutError:
         raise _FailedError("no answer in time") from None
     except urllib.error.URLError as error:
@@ -289,6 +310,19 @@ def _post(namer: Namer, text: str, keep: Keep) -> bytes:
         raise _FailedError("no answer in time" if late else "no connection") from None
     except (OSError, HTTPException):
         raise _FailedError("connection lost") from None
+
+
+def _refusal(status: int, *, with_key: bool) -> _FailedError:
+    """Return what an answer means that is an error of HTTP."""
+    reason, advice = f"HTTP {status}", ""
+    if status == NO_KEY_STATUS:
+        reason += ": the server refused the key" if with_key else ": the server wants a key"
+        advice = f"set RONID_NAMER_KEY{' to a key that the server takes' if with_key else ''}"
+    elif status == NO_RIGHT_STATUS:
+        reason += ": the server allows no access"
+        advice = "set RONID_NAMER_KEY to a key that may use this model"
+    final = status < 500 and status not in PASSING_STATUS
+    return _FailedError(reason, final=final, refused=status in REFUSED_STATUS, advice=advice)
 
 
 def _read(answer: Any, deadline: float) -> bytes:
@@ -310,14 +344,24 @@ def _parse(body: bytes) -> _Answer:
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _FailedError("malformed answer") from None
     # Models think aloud before they answer: what counts is what they said last.
-    said = list(_objects(content)) if isinstance(content, str) else []
+    said = list(_objects(_text_of(content)))
     if not said:
         raise _FailedError("malformed answer")
-    name, description = said[-1]["name"], said[-1].get("description", "")
-    legal = slug(name)
+    legal, description = slug(said[-1]["name"]), said[-1].get("description")
     if not is_name(legal) or legal.count("_") >= MOST_WORDS:
         raise _FailedError("unusable name")
-    return _Answer(legal, _one_line(description))
+    # A name is worth having without its description; the intent then keeps the one it has.
+    return _Answer(legal, _one_line(description) if isinstance(description, str) else "")
+
+
+def _text_of(content: Any) -> str:
+    """Return what was said, as one text or in parts; "" where there is nothing to read."""
+    if isinstance(content, str):
+        return content
+    listed = content if isinstance(content, list) else []
+    parts = [each for each in listed if isinstance(each, dict)]
+    texts = [each.get("text") for each in parts if each.get("type") in TEXT_PARTS]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _objects(content: str) -> Iterator[dict[str, Any]]:
@@ -330,9 +374,7 @@ def _objects(content: str) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             pass
         else:
-            if isinstance(values.get("name"), str) and isinstance(
-                values.get("description", ""), str
-            ):
+            if isinstance(values.get("name"), str):
                 yield values
                 stop = end
         start = content.find("{", stop)
