@@ -38,9 +38,9 @@ BRIEF: dict[str, dict[str, Any]] = {
     "kcl": {"epochs": 8, "lr": 5e-4, "batch": 32},
     "cdac_plus": {"pairs": PAIRS | {"lr": 3e-4}, "refine": {"epochs": 2, "lr": 1e-4, "batch": 32}},
     "gcd": {"contrast": {"epochs": 3, "lr": 1e-3, "batch": 32}, "restarts": 5},
-    "deep_aligned": {
-        "pretrain": {"epochs": 4, "lr": 1e-3} | SMALL,
-        "discover": {"epochs": 3, "lr": 1e-3, "batch": 32},
+    "deep_aligned": {  # without corrected moments, first steps are four times as long
+        "pretrain": {"epochs": 4, "lr": 2.5e-4} | SMALL,
+        "discover": {"epochs": 3, "lr": 2.5e-4, "batch": 32},
     },
     "dsscc": {
         "supervised": {"epochs": 2, "lr": 2e-4, "batch": 32},
@@ -55,9 +55,9 @@ BRIEF: dict[str, dict[str, Any]] = {
         "pretrain": {"epochs": 1, "lr": 5e-5} | SMALL,
         "contrast": {"epochs": 2, "lr": 2e-4, "batch": 64},
     },
-    "latent_em": {
-        "pretrain": {"epochs": 4, "lr": 1e-3} | SMALL,
-        "em": {"epochs": 2, "lr": 2e-4, "batch": 32},
+    "latent_em": {  # the same
+        "pretrain": {"epochs": 4, "lr": 2.5e-4} | SMALL,
+        "em": {"epochs": 2, "lr": 5e-5, "batch": 32},
     },
     "usnid": {
         "pretrain": {"epochs": 1, "lr": 1e-3} | SMALL,

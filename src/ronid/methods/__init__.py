@@ -115,6 +115,7 @@ METHODS: dict[str, Spec] = {
         "ronid.methods.deepcluster",
         "unsupervised",
         inference="refit",
+        note="guesses for text",
     ),
     "kcl": Spec(
         "KCL",

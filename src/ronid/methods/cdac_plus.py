@@ -15,8 +15,8 @@ Constants are those of the authors' code. What is done otherwise, or was a guess
   and encoder move together;
 - few labels change while the learning rate is still rising, so that this stops nothing yet;
 - centres come from k-means over all rows with 10 restarts, as theirs did, not the raw ones only;
-- masked mean, new layers, dropout and batches as in `ronid.methods.dac`, the constant u - l is left
-  out.
+- masked mean, new layers, dropout, moments of Adam and batches as in `ronid.methods.dac`, the
+  constant u - l is left out; centres do not decay.
 
 Published as semi-supervised. Nothing in it needs a label, though: without any it is DAC followed by
 the refinement, so it is not refused.

@@ -12,6 +12,7 @@ raw logits in place of a softmax, two moving thresholds in place of one. Beside 
 - the constant u - l of the published loss, which has no gradient, is left out;
 - weights of the two new layers start as torch starts them, not from N(0, 0.02) without bias;
 - batches are drawn anew in every epoch, with warm-up and decay over all 46 epochs;
+- the moments of Adam are corrected (`optimiser.bias_correction`), there not;
 - dropout is on in the layers that are trained only; `encoder.frozen_dropout` has it in all.
 
 Labels take no part in the training: where there are any, they say which columns are the known

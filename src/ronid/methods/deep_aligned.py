@@ -8,12 +8,12 @@ weights with the best one are kept.
 
 Zhang, Xu, Lin and Lyu, 2021, Discovering New Intents with Deep Aligned Clustering (AAAI).
 
-The optimiser is that of its code, whose first steps are long: without the correction of moments
-that is usual today. Otherwise than there: the vector of an utterance is the mean over its tokens
-without padding. Batches are shuffled. The best weights come back even where patience never ran out,
-and the weights after the last epoch are a candidate too; in the code neither is so. The silhouette
-is that of at most `silhouette_rows` rows, the same ones in every epoch. Dropout is on in the layers
-that are trained only, there in all (`encoder.frozen_dropout`).
+The moments of Adam are not corrected, as in its code, so that first steps are long; clipping,
+epsilon and decay are those of all methods here. Otherwise than there: the vector of an utterance is
+the mean over its tokens without padding. Batches are shuffled. The best weights come back even
+where patience never ran out, and the weights after the last epoch are a candidate too; in the code
+neither is so. The silhouette is that of at most `silhouette_rows` rows, the same ones in every
+epoch. Dropout is on in the layers that are trained only, there in all (`encoder.frozen_dropout`).
 
 Without labels there is no pre-training, and the rest is what the paper ablates as such.
 """

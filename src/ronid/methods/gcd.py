@@ -10,10 +10,10 @@ The constants are those of the version for text that published its code with thi
 padding, and they are brought to length 1 before k-means, as in the version for images. Half of
 every batch is labelled, or all labelled rows where they are fewer; there a weighted sampler makes
 it half on average. Held-out labels stop the training and choose its epoch. Centroids that lost all
-rows start anew instead of becoming NaN. Dropout is on in the layers that are trained only, so that
-the two views differ by the last layer alone; the published code leaves it on in all. Without
-held-out rows all epochs are run. Probabilities take the temperature of the contrast, which is a
-guess; it changes no prediction.
+rows start anew instead of becoming NaN. The moments of Adam are corrected, there not. Dropout is on
+in the layers that are trained only, so that the two views differ by the last layer alone; the
+published code leaves it on in all. Without held-out rows all epochs are run. Probabilities take the
+temperature of the contrast, which is a guess; it changes no prediction.
 """
 
 from dataclasses import dataclass, field

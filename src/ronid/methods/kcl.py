@@ -13,10 +13,10 @@ Deviations. Pairs of an utterance with itself are left out of both losses: with 
 would be half of all pairs that are alike. The similarity network normalises by the batch at hand
 always, where the published one has running statistics for inference. Its training stops by the
 average precision of the pairs that are alike, in place of accuracy over all pairs: with many
-intents so few are alike that a network which never says so is hardly worse than a good one.
-Batches are shuffled, and the best epoch is taken back whether or not patience ran out. Features are
-the masked mean; the published one averages padding too. Dropout is on in the layers that are
-trained only, there in all (`encoder.frozen_dropout`).
+intents so few are alike that a network which never says so is hardly worse than a good one. Batches
+are shuffled, and the best epoch is taken back whether or not patience ran out. Features are the
+masked mean; the published one averages padding too. The moments of Adam are corrected, there not.
+Dropout is on in the layers that are trained only, there in all (`encoder.frozen_dropout`).
 
 A fit that is killed goes on with the similarity network that it had: the first stage leaves its
 weights in `Training.kept`, which every later checkpoint holds.

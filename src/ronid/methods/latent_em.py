@@ -11,13 +11,14 @@ Pre-train on the labelled rows. Then every epoch
 
 Zhou, Quan and Qiu, 2023, A Probabilistic Framework for Discovering New Intents (ACL).
 
-The published code has settings for BANKING only; they serve for all. Its optimiser does not correct
-its moments, as is usual today, and so begins with long steps; the same here. Otherwise than there:
-the dropout of the features is that of the encoder's head; no epoch is picked by test labels, the
-last one counts; the first unlabelled row can get a label too; a row that is offered several labels
-takes that of the most similar giver, on which the paper is silent. Six layers learn in the EM loop;
-of an encoder with no more than six all, word embeddings included. In pre-training dropout is on in
-the layer that is trained only (`encoder.frozen_dropout`).
+The published code has settings for BANKING only; they serve for all. The moments of Adam are not
+corrected, as there, so that first steps are long; clipping, epsilon and decay are those of all
+methods here. Otherwise than there: the dropout of the features is that of the encoder's head; no
+epoch is picked by test labels, the last one counts; the first unlabelled row can get a label too; a
+row that is offered several labels takes that of the most similar giver, on which the paper is
+silent. Six layers learn in the EM loop; of an encoder with no more than six all, word embeddings
+included. In pre-training dropout is on in the layer that is trained only
+(`encoder.frozen_dropout`).
 
 Without labels there is neither pre-training nor cross-entropy, and the contrast remains.
 """

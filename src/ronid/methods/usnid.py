@@ -16,13 +16,13 @@ later, right after a pre-training that contrasted the same rows. Both passes sha
 one schedule; the published code has two. Training ends after the epoch, not before the passes, in
 which k-means changed fewer than `stop_change` of the labels. Erased tokens fall out, as published;
 but each view is read with an attention mask of its own, where the published code reads the second
-with that of the first. Gradients are clipped by norm, as for all methods here, not by value.
-Features are the masked mean and a dense layer; the published code computes a tanh above it and
-overwrites the result, so the layer is linear. Pre-training has dropout in the last layer only, and
-its raw rows are all rows, labelled ones among them. Labelled rows keep the clusters that k-means
-gives them during training, as published. Without any label it is contrast of views and then the
-same circle without its third part; the unsupervised variant of the paper, which pre-trains
-otherwise, is not that.
+with that of the first. Gradients are clipped by norm, as for all methods here, not by value, and
+the moments of Adam are corrected, there not (`optimiser.bias_correction`). Features are the masked
+mean and a dense layer; the published code computes a tanh above it and overwrites the result, so
+the layer is linear. Pre-training has dropout in the last layer only, and its raw rows are all rows,
+labelled ones among them. Labelled rows keep the clusters that k-means gives them during training,
+as published. Without any label it is contrast of views and then the same circle without its third
+part; the unsupervised variant of the paper, which pre-trains otherwise, is not that.
 """
 
 from collections.abc import Iterator, Mapping
