@@ -117,10 +117,9 @@ def count_by_tree(
     n = len(embeddings)
     m = min(n if draws == 1 else int(DRAWN * n), max(GRAINS, 10 * n_known))
     least = max(1, n_known)
-    if at_most is not None and at_most <= least:
-        return _unseen(least, least)
-    if n < 4:  # noqa: PLR2004 - nothing to see
-        return _unseen(least, n if at_most is None else at_most)
+    limit = n if at_most is None else min(n, at_most)
+    if n < 4 or limit <= least:  # noqa: PLR2004 - nothing to see
+        return _unseen(least, limit)
     drawn: list[tuple[WardTree, Grains]] = []
     heights, recoveries = [], []
     given = targets.cpu().numpy()
@@ -131,10 +130,8 @@ def count_by_tree(
         heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
         recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])
     length = min(map(len, heights))
-    most = min(n, max(least + 1, length // FEWEST))
-    different = length + 1 if at_most is None else min(at_most, length + 1)
-    if at_most is not None:
-        most = min(most, at_most)
+    most = min(limit, max(least + 1, length // FEWEST))
+    different = min(limit, length + 1)
     numbers = np.arange(max(2, least), max(most, 2, least) + 1)
     if length < 3:  # noqa: PLR2004 - rows are nearly all alike
         return _unseen(least, different)

@@ -114,7 +114,7 @@ def count_lines(run: "RunFolder") -> list[str]:
     found, asked = run.count(), run.facts()["n_intents"]
     refused = refused_lines(run)
     if found is None or refused:
-        return refused or _told_lines(run, asked)
+        return refused or _told_lines(run)
     k, between = _made(run, found)
     if asked is None:
         told = f"{counted(k, 'intent')}, found from the data ({between} possible)"
@@ -127,12 +127,13 @@ def count_lines(run: "RunFolder") -> list[str]:
     return [f"{taken} ({between} possible by the data)"]
 
 
-def _told_lines(run: "RunFolder", asked: int | None) -> list[str]:
+def _told_lines(run: "RunFolder") -> list[str]:
     """Say that a number was taken as told, in one line, and how many of them stayed empty."""
-    if asked is None:  # a run that does not tell how it was counted
+    told = _count(run)
+    if not told["exactly"]:  # a run that does not tell how it was counted
         return []
-    line = f"{counted(asked, 'intent')}, as told by --exactly; the data were not asked"
-    empty = sum(not intent.size for intent in run.intents())
+    line = f"{counted(told['asked'], 'intent')}, as told by --exactly; the data were not asked"
+    empty = told["empty"]
     if not empty:
         return [line]
     has = "has" if empty == 1 else "have"
