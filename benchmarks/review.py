@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 import torch
 from out_of_scope import CONFIG, Ready, embedded
+from update import make_run
 
 from ronid.data.benchmarks import BENCHMARKS, read
 from ronid.data.corpus import corpus_from
@@ -67,7 +68,6 @@ from ronid.review.propose import propose_split
 from ronid.review.suggest import still_stands, suggest
 from ronid.types import IntArray
 from ronid.version import __version__
-from update import make_run
 
 ROUNDS = (50, 100, 200)
 CENTRAL, DOUBTFUL = 10, 20

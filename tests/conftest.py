@@ -5,7 +5,7 @@ import pytest
 
 from ronid.config import RoNIDConfig, updated
 from ronid.presets import preset
-from toys import Recipe, TinyEncoder, Toy, make_toy, save_tiny_encoder
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy, make_toy, save_tiny_encoder
 
 # Before any test imports what reads them once: no network, and no fight for cores between workers.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -26,7 +26,7 @@ def few_utterances() -> Toy:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> TinyEncoder:
-    """Return a function that gives the folder of a tiny random encoder; see `toys.TinyEncoder`."""
+    """Return a function that gives the folder of a tiny random encoder; see `TinyEncoder`."""
     folder = tmp_path_factory.mktemp("encoders")
 
     def make(family: str, masked_lm: bool = False, seed: int = 0) -> str:
@@ -40,7 +40,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> TinyEncoder:
 
 @pytest.fixture(scope="session")
 def recipe(tiny: TinyEncoder) -> Recipe:
-    """Return a function that gives a shortened preset on the tiny BERT; see `toys.Recipe`."""
+    """Return a function that gives a shortened preset on the tiny BERT; see `Recipe`."""
     short: dict[str, dict[str, Any]] = {
         "fast": {
             "encoder": {"adapter_width": 64},

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ronid import IntentDiscovery, RoNID
 from ronid.errors import ConfigError, DataError, RonidWarning, UsageError
 from ronid.presets import WITHOUT_GPU
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 ALLOWED = {".json", ".toml", ".safetensors", ".parquet"}
 QUICK = {

@@ -20,8 +20,9 @@ from ronid.export.catalogue import catalogue_of_run
 from ronid.export.formats import FORMATS, load_format
 from ronid.export.names import NameRule
 from ronid.export.write import export_catalogue
+from tests.helpers import ROOT
 
-PAGE = Path(__file__).parent.parent / "docs" / "exporting.md"
+PAGE = ROOT / "docs" / "exporting.md"
 TABLE = re.compile(r"(?<=<!-- targets -->\n).*?(?=<!-- /targets -->)", re.DOTALL)
 EXAMPLES = re.compile(r"(?<=<!-- examples -->\n).*?(?=<!-- /examples -->)", re.DOTALL)
 LINES, WIDTH = 12, 96

@@ -3,13 +3,14 @@
 import itertools
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy.stats import spearmanr
 
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+from tests.helpers import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 def groups() -> Iterator[list[dict[str, Any]]]:

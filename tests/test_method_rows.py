@@ -2,14 +2,14 @@
 
 import re
 from itertools import pairwise
-from pathlib import Path
 from statistics import mean
 
 import pytest
 
-from benchmark_module import load_benchmark
 from ronid.bench.published import matching
 from ronid.methods import METHODS
+from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
 
 tables = load_benchmark("method_tables")
 DATASETS = ("clinc", "banking", "stackoverflow")
@@ -52,7 +52,7 @@ def test_families_keep_their_order(dataset: str) -> None:
 
 
 def test_every_method_that_stays_below_its_paper_is_explained() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "comparison.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
     section = page.split("## Where a method falls short of its paper")[1].split("<!--")[0]
     explained = " ".join(re.findall(r"\*\*(.+?)\*\*", section, re.DOTALL))
     for name in METHODS:

@@ -13,7 +13,7 @@ from ronid.data.corpus import corpus_from
 from ronid.errors import DataError, RonidError, UsageError
 from ronid.model import IntentModel, load_model
 from ronid.pipeline import discover
-from toys import Recipe, TinyEncoder, Toy
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy
 
 ALLOWED = {".json", ".toml", ".safetensors"}
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark_module import load_benchmark
-from made_run import SHOP, make_run
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
+from tests.helpers.finished_run import SHOP, make_run
 
 
 def rows(dataset: str) -> list[dict[str, Any]]:

@@ -10,13 +10,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from benchmark_module import load_benchmark
 from ronid.data.benchmarks import BENCHMARKS, PARTS
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Discovery, Split
-from toys import Recipe, make_toy
+from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
+from tests.helpers.toy_corpus import Recipe, make_toy
 
-ROOT = Path(__file__).resolve().parent.parent
 WAYS = {
     "max softmax",
     "max softmax, calibrated",

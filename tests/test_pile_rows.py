@@ -1,7 +1,6 @@
 """The stored rows of difficult piles hold what the page says of them."""
 
 import json
-from pathlib import Path
 from statistics import mean
 from types import ModuleType
 from typing import Any
@@ -9,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark_module import load_benchmark
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from ronid.pipeline import Found, discover, fit_run, without_empty
 from ronid.progress import Silent
 from ronid.run import Job, RunFolder
 from ronid.types import Corpus, Discovery
-from toys import Recipe, Toy
+from tests.helpers.toy_corpus import Recipe, Toy
 
 
 class Killed(Exception):

@@ -23,7 +23,8 @@ from ronid.toml import to_toml
 from ronid.train.state import Training
 from ronid.train.stopping import AllEpochs
 from ronid.types import Split
-from toys import Recipe, TinyEncoder, Toy
+from tests.helpers import ROOT
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 
@@ -68,7 +69,7 @@ def test_what_auto_says_is_one_line() -> None:
 
 
 def test_what_auto_says_of_the_cost_is_what_the_stored_rows_say() -> None:
-    results = Path(__file__).parent.parent / "benchmarks" / "results"
+    results = ROOT / "benchmarks" / "results"
 
     def accuracy(name: str) -> dict[str, float]:
         lines = (results / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()

@@ -20,8 +20,8 @@ import pytest
 from ronid.config import EncoderConfig, OptimiserConfig, RoNIDConfig
 from ronid.methods import METHODS, method, recipe
 from ronid.presets import PRESETS
+from tests.helpers import ROOT
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 METHOD = ROOT / "docs" / "method.md"
 METHODS_PAGE = ROOT / "docs" / "methods.md"

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark_module import load_benchmark
+from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
 
-ROOT = Path(__file__).resolve().parent.parent
 STORED = ROOT / "benchmarks/results/review.jsonl"
 ROWS = [json.loads(line) for line in STORED.read_text(encoding="utf-8").splitlines()]
-sys.path.insert(0, str(ROOT / "tests" / "review"))
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +26,9 @@ def bench() -> ModuleType:
 
 
 def made_desk(tmp_path: Path) -> Any:
-    from made_review import make_base
-
     from ronid.review.desk import Desk
     from ronid.review.store import store_for
+    from tests.helpers.review_base import make_base
 
     return Desk(make_base(rows=80), store_for(tmp_path / "review.sqlite", "made"))
 

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark_module import load_benchmark
 from ronid.errors import UsageError
 from ronid.presets import preset
 from ronid.types import Split
-from toys import TinyEncoder, Toy
+from tests.helpers.benchmark_script import load_benchmark
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
-ROOT = Path(__file__).resolve().parent.parent
 KEYS = {
     "format_version", "dataset", "rows", "labelled", "k", "length_tokens", "mean_tokens",
     "encoder", "device", "epochs", "published", "ours", "ratio", "matmul_s", "matmul_share",

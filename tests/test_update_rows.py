@@ -1,18 +1,17 @@
 """The stream of the update benchmark is what it says, and its stored rows hold what is claimed."""
 
 import json
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmark_module import load_benchmark
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Split
+from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
 
-ROOT = Path(__file__).resolve().parent.parent
 ROWS = [
     json.loads(line)
     for line in (ROOT / "benchmarks/results/update.jsonl").read_text(encoding="utf-8").splitlines()

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from made_run import make_run
 from ronid.errors import DataError
 from ronid.run import open_finished
 from ronid.vectors import FILE, read_vectors, write_vectors
+from tests.helpers.finished_run import make_run
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

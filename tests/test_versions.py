@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from made_run import make_run
 from ronid import versions
 from ronid.errors import DataError, UsageError
 from ronid.run import open_finished
 from ronid.versions import current_folder, current_number, frozen_cache, link, next_version, undo
+from tests.helpers.finished_run import make_run
 
 
 @pytest.fixture

@@ -1,24 +1,24 @@
 from pathlib import Path
 
 import pytest
-import toy_bench
 
 from ronid.bench import cell
 from ronid.data.benchmarks import BENCHMARKS
-from toys import TinyEncoder
+from tests.helpers import toy_benchmark
+from tests.helpers.toy_corpus import TinyEncoder
 
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the toy benchmarks, as RONID_DATA."""
-    return toy_bench.write(tmp_path_factory.mktemp("benchmarks"))
+    return toy_benchmark.write(tmp_path_factory.mktemp("benchmarks"))
 
 
 @pytest.fixture
 def toy(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the toy benchmarks known to this process, and nothing remembered of other tests."""
     for name in ("toy", "toy2"):
-        monkeypatch.setitem(BENCHMARKS, name, toy_bench.entry())
+        monkeypatch.setitem(BENCHMARKS, name, toy_benchmark.entry())
     monkeypatch.setenv("RONID_DATA", str(data))
     monkeypatch.setenv("RONID_CACHE", str(data / "cache"))
     cell._split.cache_clear()

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-import toy_bench
 
 from ronid.bench.rows import coordinates, read_rows
+from tests.helpers import toy_benchmark
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,17 +24,17 @@ def config(tmp_path: Path) -> Path:
     path = tmp_path / "toy.toml"
     path.write_text(
         'format_version = 1\ndatasets = ["toy", "toy2"]\npresets = ["fast"]\n'
-        f'encoders = ["bert-base-uncased"]\nseeds = "0-{CELLS // 2 - 1}"\n{toy_bench.QUICK}'
+        f'encoders = ["bert-base-uncased"]\nseeds = "0-{CELLS // 2 - 1}"\n{toy_benchmark.QUICK}'
     )
     return path
 
 
 def start(data: Path, *arguments: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        toy_bench.command("bench", "run", *arguments),
+        toy_benchmark.command("bench", "run", *arguments),
         stderr=subprocess.PIPE,
         text=True,
-        env=toy_bench.environment(data),
+        env=toy_benchmark.environment(data),
     )
 
 
@@ -71,7 +71,7 @@ def test_interrupted_and_killed_run_goes_on_where_it_was(
     with out.open("ab") as file:  # what a kill in the middle of a write leaves
         file.write(b'{"dataset": "to')
 
-    finished = toy_bench.ronid(data, "bench", "run", *arguments)
+    finished = toy_benchmark.ronid(data, "bench", "run", *arguments)
     assert finished.returncode == 0, finished.stderr
     assert "last line of 'rows.jsonl' was cut short" in finished.stderr
     assert f"{CELLS} of {CELLS} cells done" in finished.stderr
@@ -85,7 +85,7 @@ def test_two_processes_share_the_cells(
 ) -> None:
     out = tmp_path / "rows.jsonl"
     config.write_text(config.read_text().replace(f"0-{CELLS // 2 - 1}", "0-2"))
-    done = toy_bench.ronid(
+    done = toy_benchmark.ronid(
         data, "bench", "run", config, "--out", out, "--jobs", "2", "--beside", "3",
         "--encoder", f"bert-base-uncased={encoder}",
     )  # fmt: skip
@@ -120,7 +120,7 @@ def test_two_configs_share_two_processes_and_go_on_after_an_interrupt(
     assert "Traceback" not in error
     before = (rows / "ablation.jsonl").read_bytes()
 
-    finished = toy_bench.ronid(data, "bench", "run", *arguments)
+    finished = toy_benchmark.ronid(data, "bench", "run", *arguments)
     assert finished.returncode == 0, finished.stderr
     assert f"6 of 6 cells done; rows: {rows / 'toy.jsonl'}" in finished.stderr
     assert f"12 of 12 cells done; rows: {rows / 'ablation.jsonl'}" in finished.stderr

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_rows import made_row, skipped_row
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -18,6 +17,7 @@ from ronid.bench.compare import (
 from ronid.bench.rows import append_row
 from ronid.cli.app import app
 from ronid.errors import RonidWarning, UsageError
+from tests.helpers.benchmark_rows import made_row, skipped_row
 
 A = [90.1, 91.2, 89.3, 92.4, 90.0, 91.9, 90.7]
 B = [89.0, 90.9, 89.9, 90.1, 88.2, 91.5, 89.8]

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_rows import made_row
 from typer.testing import CliRunner
 
 from ronid.bench.figures import draw_all
 from ronid.bench.rows import append_row
 from ronid.cli.app import app
 from ronid.errors import MissingExtraError
+from tests.helpers.benchmark_rows import made_row
 
 
 def history(length: int, level: float) -> list[dict[str, Any]]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_rows import made_row, skipped_row
 
 from ronid.bench.order import expected_s, make_tasks, next_task, read_seconds
 from ronid.bench.plan import BenchCell, make_plan
 from ronid.bench.rows import append_row
 from ronid.bench.sheets import Sheet, read_sheets
 from ronid.errors import ConfigError, UsageError
+from tests.helpers.benchmark_rows import made_row, skipped_row
 
 METHODS = ["usnid", "clnn", "dpn"]
 

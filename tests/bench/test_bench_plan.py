@@ -17,8 +17,8 @@ from ronid.config import updated
 from ronid.data.pile import PILE_KEYS
 from ronid.errors import ConfigError, UsageError
 from ronid.presets import PRESETS, preset
+from tests.helpers import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL: dict[str, Any] = {"datasets": ["clinc"], "presets": ["fast"], "seeds": [0]}
 
 

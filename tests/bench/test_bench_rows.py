@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_rows import made_row
 
 from ronid.bench.rows import append_row, latest, read_rows, repair, thinned
 from ronid.errors import DataError, RonidWarning
+from tests.helpers.benchmark_rows import made_row
 
 
 def test_rows_come_back_as_they_were_with_null_for_nan(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import toy_bench
 from typer.testing import CliRunner
 
 from ronid.bench.cell import Bench, run_cell
@@ -17,6 +16,7 @@ from ronid.bench.sheets import Sheet
 from ronid.cli.app import app
 from ronid.errors import RonidError
 from ronid.methods import ronid
+from tests.helpers import toy_benchmark
 
 SETTINGS: dict[str, Any] = {
     "encoder": {"adapter_width": 16},
@@ -241,7 +241,7 @@ def write_config(folder: Path, seeds: str = "0-2") -> Path:
     path = folder / "small.toml"
     path.write_text(
         f'datasets = ["toy"]\npresets = ["fast"]\nencoders = ["tiny"]\nseeds = "{seeds}"\n'
-        f"{toy_bench.QUICK}"
+        f"{toy_benchmark.QUICK}"
     )
     return path
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import toy_bench
-from made_rows import made_row
 from typer.testing import CliRunner, Result
 
 from ronid.bench import runner
@@ -17,6 +15,8 @@ from ronid.bench.plan import BenchCell
 from ronid.bench.rows import append_row, read_rows
 from ronid.cli import bench as command
 from ronid.cli.app import app
+from tests.helpers import toy_benchmark
+from tests.helpers.benchmark_rows import made_row
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -166,7 +166,7 @@ def test_weights_that_are_not_here_hold_nobody_up(
     config: Callable[..., Path], encoder: str, tmp_path: Path
 ) -> None:
     gone = config("a", encoder="no-such-owner/no-such-model", method="ronid")
-    here = config("b", method="ronid", more=toy_bench.QUICK)
+    here = config("b", method="ronid", more=toy_benchmark.QUICK)
     started = time.monotonic()
     done = bench_run(gone, here, "--encoder", f"tiny={encoder}")
     assert time.monotonic() - started < 20
@@ -179,7 +179,7 @@ def test_weights_that_are_not_here_hold_nobody_up(
 def test_stages_of_a_config_are_let_go_and_encodings_kept(
     config: Callable[..., Path], encoder: str
 ) -> None:
-    paths = [config(name, method="ronid", more=toy_bench.QUICK) for name in "ab"]
+    paths = [config(name, method="ronid", more=toy_benchmark.QUICK) for name in "ab"]
     bench_run(*paths, "--encoder", f"tiny={encoder}")
     first, second = (read_rows(Path(f"benchmarks/results/{name}.jsonl")) for name in "ab")
     assert [row["scores"] for row in first] == [row["scores"] for row in second]

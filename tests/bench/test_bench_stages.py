@@ -16,7 +16,7 @@ from ronid.bench.stages import NEWEST, READS, CellStages, SharedStages
 from ronid.bench.variants import VARIANTS
 from ronid.config import updated
 from ronid.progress import Stopwatch
-from toys import TinyEncoder
+from tests.helpers.toy_corpus import TinyEncoder
 
 pytestmark = pytest.mark.usefixtures("toy")
 

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from made_rows import made_row, skipped_row
 from typer.testing import CliRunner
 
 from ronid.bench.published import published
@@ -16,6 +15,7 @@ from ronid.bench.table import figure, make_table, seeds_text
 from ronid.cli.app import app
 from ronid.errors import UsageError
 from ronid.methods import METHODS
+from tests.helpers.benchmark_rows import made_row, skipped_row
 
 THREE = [made_row(90.0, 0), made_row(92.0, 1), made_row(97.0, 2)]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import warm
+from tests.helpers import forkserver_cli
 
 Done = subprocess.CompletedProcess[str]
 Command = Callable[..., Done]
@@ -16,8 +16,10 @@ def ronid(tmp_path: Path) -> Command:
     """Run the command in the test's folder, without network."""
 
     def run(*arguments: str | Path, stdin: bytes = b"", **env: str) -> Done:
-        whole = {**os.environ, **warm.FIXED, **env}
-        return warm.command(arguments, env=whole, cwd=tmp_path, stdin=stdin, timeout_s=120)
+        whole = {**os.environ, **forkserver_cli.FIXED, **env}
+        return forkserver_cli.command(
+            arguments, env=whole, cwd=tmp_path, stdin=stdin, timeout_s=120
+        )
 
     return run
 

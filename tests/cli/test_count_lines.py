@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from made_run import make_run
 from ronid.cli.fit import _show
 from ronid.cli.tables import count_lines, idle_lines, run_summary
 from ronid.intents_file import write_intents
 from ronid.run import RunFolder
+from tests.helpers.finished_run import make_run
 
 FOUND = {"stage": "count", "k": 13, "low": 11, "high": 15}
 ONE = {"stage": "count", "k": 1, "low": 1, "high": 1}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 Rows = Sequence[tuple[str, str | None]]

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from made_run import SHOP, make_run
 from ronid.cli.export import TARGETS
 from ronid.export.formats import FORMATS, load_format
 from ronid.run import RunFolder
+from tests.helpers.finished_run import SHOP, make_run
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from made_run import make_run
 from ronid.cli import main
 from ronid.cli.console import Bars, error
 from ronid.cli.interrupt import StoppedError, on_interrupt
 from ronid.intents_file import read_intents, write_intents
 from ronid.review import open_desk
 from ronid.versions import next_version
-from running import LISTENING
+from tests.helpers.finished_run import make_run
+from tests.helpers.studio_server import LISTENING
 
 AGAIN = "nothing was changed, run the same command again"
 

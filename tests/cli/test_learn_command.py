@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from made_run import make_run
 from ronid.cli.learn import _shown
 from ronid.learn import Job
 from ronid.review import open_desk
+from tests.helpers.finished_run import make_run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -12,7 +12,7 @@ from ronid.cli.fit import without_gpu
 from ronid.errors import UsageError
 from ronid.methods import METHODS, Asked
 from ronid.presets import WITHOUT_GPU
-from toys import TinyEncoder
+from tests.helpers.toy_corpus import TinyEncoder
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 FIT = ("--out", "run", "--intents", "3", "--device", "cpu")

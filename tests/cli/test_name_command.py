@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from chat_server import names, serve
-from made_run import make_run
 from ronid.cli.name import KEY
 from ronid.intents_file import write_intents
 from ronid.run import RunFolder
 from ronid.versions import locked
+from tests.helpers.chat_server import names, serve
+from tests.helpers.finished_run import make_run
 
 
 @pytest.fixture

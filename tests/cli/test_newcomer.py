@@ -16,7 +16,7 @@ from ronid.estimator import RoNID
 from ronid.files import read_json, without_nan, write_json
 from ronid.presets import AUTO, PRESETS, WITHOUT_GPU
 from ronid.run import Job
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from tiny import ronid
 
 from ronid.metrics import score
 from ronid.run import open_run
+from tests.helpers.cli_corpus import ronid
 
 pytestmark = pytest.mark.slow
 

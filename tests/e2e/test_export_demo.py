@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tiny import ok, ronid
 
 from ronid.data.demo import demo_corpus
 from ronid.export.audit import checksums
 from ronid.export.formats import FORMATS, load_format
+from tests.helpers.cli_corpus import ok, ronid
 
 pytestmark = pytest.mark.slow
 

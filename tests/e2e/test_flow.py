@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import tiny
-from tiny import ok, ronid
 
 from ronid.metrics import score
 from ronid.presets import WITHOUT_GPU
+from tests.helpers import cli_corpus
+from tests.helpers.cli_corpus import ok, ronid
 
-INTENTS = ("--intents", str(tiny.N_INTENTS))
+INTENTS = ("--intents", str(cli_corpus.N_INTENTS))
 RESULTS = {
     "README.md",
     "assignments.parquet",
@@ -42,8 +42,8 @@ def assigned(run: Path) -> dict[str, list[object]]:
 def test_fit_writes_the_whole_run_and_nothing_else(fitted: Path) -> None:
     assert {path.name for path in fitted.iterdir()} == RESULTS | {"cache"}  # nothing is trained
     found = assigned(fitted)
-    assert found["text"] == [row.text for row in tiny.rows()]
-    assert found["given"] == [row.intent or None for row in tiny.rows()]
+    assert found["text"] == [row.text for row in cli_corpus.rows()]
+    assert found["given"] == [row.intent or None for row in cli_corpus.rows()]
     kept = [
         (given, intent)
         for given, intent in zip(found["given"], found["intent"], strict=True)
@@ -63,7 +63,7 @@ def test_fit_puts_results_on_stdout_and_progress_on_stderr(
     assert done.returncode == 0, done.stderr
     names = [intent["name"] for intent in json.loads((run / "intents.json").read_text())["intents"]]
     assert all(name in done.stdout for name in names)
-    assert len(done.stdout.splitlines()) >= 1 + tiny.N_INTENTS
+    assert len(done.stdout.splitlines()) >= 1 + cli_corpus.N_INTENTS
     said = done.stderr.splitlines()
     assert said[:2] == [WITHOUT_GPU, "360 utterances"]
     assert "discovering (EM) ..." in said
@@ -84,7 +84,7 @@ def test_quiet_json_is_all_there_is(
     found = json.loads(done.stdout)
     assert Path(found["report"]).is_file()
     assert [i["known"] for i in found["intents"]] == [True] * 3 + [False] * 2
-    assert sum(i["size"] for i in found["intents"]) == len(tiny.rows())
+    assert sum(i["size"] for i in found["intents"]) == len(cli_corpus.rows())
     parts = {"known_acc", "novel_acc", "h_score", "macro_acc", "tail_acc"}
     assert set(found["scores"]) == {"nmi", "ari", "acc", *parts}
 
@@ -96,7 +96,7 @@ def test_same_input_gives_the_same_run_whichever_way_it_is_read(
     ok("fit", "-", "--out", tmp_path / "stdin", *options, stdin=corpus.read_bytes())
     packed = tmp_path / "calls.jsonl.gz"
     with gzip.open(packed, "wt", encoding="utf-8") as file:
-        for row in tiny.rows():
+        for row in cli_corpus.rows():
             file.write(json.dumps({"text": row.text, "intent": row.intent or None}) + "\n")
     ok("fit", packed, "--out", tmp_path / "packed", *options)
     expected = assigned(fitted)
@@ -117,14 +117,14 @@ def test_new_utterances_in_a_language_that_the_encoder_does_not_know_are_told(
     told = "warning: 100% of the utterances are in a language that the encoder hardly knows"
     assert told in ronid("predict", run, new).stderr
     assert told in ronid("update", run, new, "--device", "cpu").stderr
-    texts = [f"--text={row.text}" for row in tiny.rows()[:5]]
+    texts = [f"--text={row.text}" for row in cli_corpus.rows()[:5]]
     assert ronid("predict", run, *texts).stderr == ""
 
 
 def test_truth_is_scored_on_unlabelled_rows_only(fitted: Path) -> None:
     found, intents = assigned(fitted), json.loads((fitted / "intents.json").read_text())["intents"]
     known = [intent["name"] for intent in intents if intent["known"]]
-    classes = [*known, *sorted(set(tiny.TOPICS) - set(known))]
+    classes = [*known, *sorted(set(cli_corpus.TOPICS) - set(known))]
     free = [i for i, given in enumerate(found["given"]) if given is None]
     truth = [classes.index(str(found["truth"][i])) for i in free]
     predicted = [int(str(found["index"][i])) for i in free]
@@ -133,7 +133,9 @@ def test_truth_is_scored_on_unlabelled_rows_only(fitted: Path) -> None:
 
 
 def test_dev_file_drives_early_stopping(tmp_path: Path, encoder: Path, corpus: Path) -> None:
-    dev = tiny.write_csv(tmp_path / "dev.csv", [row for row in tiny.rows() if row.intent][:20])
+    dev = cli_corpus.write_csv(
+        tmp_path / "dev.csv", [row for row in cli_corpus.rows() if row.intent][:20]
+    )
     settings = tmp_path / "settings.toml"
     settings.write_text(
         'preset = "paper"\n[pretrain]\nepochs = 2\n[start]\nrestarts = 1\n[m_step]\nepochs = 1\n'
@@ -162,9 +164,9 @@ def test_settings_of_a_run_make_the_same_run(
 def test_label_used_once_is_a_warning(
     tmp_path: Path, encoder: Path, corpus: Path, quick: Path
 ) -> None:
-    utterances = tiny.rows()
-    utterances[-1] = tiny.Row("battery power today", "batery", "battery")
-    path = tiny.write_csv(tmp_path / "calls.csv", utterances)
+    utterances = cli_corpus.rows()
+    utterances[-1] = cli_corpus.Row("battery power today", "batery", "battery")
+    path = cli_corpus.write_csv(tmp_path / "calls.csv", utterances)
     done = ronid(
         "fit", path, "--out", tmp_path / "run", *INTENTS, "--encoder", encoder, "--config", quick,
         "--json",
@@ -179,10 +181,10 @@ def test_label_used_once_is_a_warning(
 def test_labels_that_differ_in_case_only_are_a_warning(
     tmp_path: Path, encoder: Path, quick: Path
 ) -> None:
-    utterances = tiny.rows()
+    utterances = cli_corpus.rows()
     for row in (0, 4):
-        utterances[row] = tiny.Row(utterances[row].text, "REFUND", "refund")
-    path = tiny.write_csv(tmp_path / "calls.csv", utterances)
+        utterances[row] = cli_corpus.Row(utterances[row].text, "REFUND", "refund")
+    path = cli_corpus.write_csv(tmp_path / "calls.csv", utterances)
     done = ronid(
         "fit", path, "--out", tmp_path / "run", "--encoder", encoder, "--config", quick,
         "--intents", "6", "--quiet",
@@ -206,7 +208,7 @@ def test_predict_answers_single_utterances(fitted: Path) -> None:
         assert row["intent"] == answer["intent"]
         assert float(row["confidence"]) == answer["confidence"]
         assert row["known"] == str(answer["known"]).lower()
-        assert 1 / tiny.N_INTENTS <= answer["confidence"] <= 1
+        assert 1 / cli_corpus.N_INTENTS <= answer["confidence"] <= 1
         assert float(row["belonging"]) == answer["belonging"]
         assert row["accepted"] == str(answer["accepted"]).lower()
 
@@ -348,8 +350,8 @@ def test_evaluate_equals_the_metrics_of_predict(fitted: Path, corpus: Path, tmp_
     intents = json.loads((fitted / "intents.json").read_text())["intents"]
     number = {intent["name"]: intent["index"] for intent in intents}
     known = [intent["name"] for intent in intents if intent["known"]]
-    classes = [*known, *sorted(set(tiny.TOPICS) - set(known))]
-    truth = np.array([classes.index(row.truth) for row in tiny.rows()])
+    classes = [*known, *sorted(set(cli_corpus.TOPICS) - set(known))]
+    truth = np.array([classes.index(row.truth) for row in cli_corpus.rows()])
     predicted = np.array([number[answer["intent"]] for answer in answers])
     assert told["rows"] == len(truth)
     expected = asdict(score(truth, predicted, len(known)))

@@ -5,8 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-import tiny
-from tiny import ok, ronid
+
+from tests.helpers import cli_corpus
+from tests.helpers.cli_corpus import ok, ronid
 
 PARTS = {
     "resampling",
@@ -45,8 +46,8 @@ def test_json_is_what_is_kept_and_the_same_each_time(run: Path) -> None:
     assert told == kept
     assert set(told["parts"]) == PARTS
     assert 0 <= told["score"] <= 100
-    assert told["rows"] == told["judged"] == len(tiny.rows())
-    assert len(told["intents"]) == tiny.N_INTENTS
+    assert told["rows"] == told["judged"] == len(cli_corpus.rows())
+    assert len(told["intents"]) == cli_corpus.N_INTENTS
     assert sum(intent["size"] for intent in told["intents"]) == told["rows"]
     assert told["refit"] is None
     again = json.loads(ok("evaluate", run, "--json", "--quiet"))

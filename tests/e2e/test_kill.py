@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny
-from tiny import ok
 
-from running import LISTENING
+from tests.helpers import cli_corpus
+from tests.helpers.cli_corpus import ok
+from tests.helpers.studio_server import LISTENING
 
 pytestmark = [
     pytest.mark.slow,
@@ -49,7 +49,7 @@ def launch(*arguments: str) -> subprocess.Popen[bytes]:
         [sys.executable, "-c", LISTENING, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=tiny.environment(**EVERY_EPOCH),
+        env=cli_corpus.environment(**EVERY_EPOCH),
     )
 
 
@@ -63,9 +63,9 @@ def case(tmp_path_factory: pytest.TempPathFactory, encoder: Path, corpus: Path) 
     """A fit with every stage, and what it gives when nothing disturbs it."""
     folder = tmp_path_factory.mktemp("case")
     settings = folder / "settings.toml"
-    settings.write_text(tiny.SETTINGS)
+    settings.write_text(cli_corpus.SETTINGS)
     options = (
-        "--intents", str(tiny.N_INTENTS), "--truth", "truth", "--quiet",
+        "--intents", str(cli_corpus.N_INTENTS), "--truth", "truth", "--quiet",
         "--encoder", str(encoder), "--config", str(settings),
     )  # fmt: skip
     # Without checkpoints on the way, so that writing them is shown to change nothing either.
@@ -160,12 +160,12 @@ def test_interrupt_says_how_to_go_on(case: Case, tmp_path: Path) -> None:
 
 def test_run_killed_while_encoding(tmp_path: Path, encoder: Path, quick: Path) -> None:
     utterances = [
-        tiny.Row(f"{row.text} {other.text}", row.intent, row.truth)
-        for row in tiny.rows()
-        for other in tiny.rows()[::90]
+        cli_corpus.Row(f"{row.text} {other.text}", row.intent, row.truth)
+        for row in cli_corpus.rows()
+        for other in cli_corpus.rows()[::90]
     ]
-    corpus = tiny.write_csv(tmp_path / "calls.csv", utterances)
-    options = ("--intents", str(tiny.N_INTENTS), "--encoder", str(encoder), "--quiet")
+    corpus = cli_corpus.write_csv(tmp_path / "calls.csv", utterances)
+    options = ("--intents", str(cli_corpus.N_INTENTS), "--encoder", str(encoder), "--quiet")
     options += ("--config", str(quick))
 
     def encoding(run: Path) -> bool:

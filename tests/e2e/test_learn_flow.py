@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import tiny
-from tiny import Row, ok, ronid
 
 from ronid.judge import read_evidence
 from ronid.learn import Job
@@ -34,6 +32,8 @@ from ronid.review.events import (
 )
 from ronid.review.state import same
 from ronid.run import open_finished
+from tests.helpers import cli_corpus
+from tests.helpers.cli_corpus import Row, ok, ronid
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_updates_of_a_run_that_learnt_and_learning_after_them(run: Path, tmp_pat
     before = looked_at(run).view().state
     odd = [Row(f"{word} gift voucher present {n}", "voucher", "") for n, word in
            enumerate(["card", "shop", "box", "gift", "code", "party"] * 3)]  # fmt: skip
-    new = tiny.write_csv(tmp_path / "new.csv", [*odd, *tiny.rows()[:20]])
+    new = cli_corpus.write_csv(tmp_path / "new.csv", [*odd, *cli_corpus.rows()[:20]])
     done = json.loads(ok("update", run, new, "--device", "cpu", "--json", "--quiet"))
     assert [each["name"] for each in done["new"]][0] == "voucher"
     desk = looked_at(run)
@@ -182,7 +182,7 @@ def test_what_was_decided_of_an_undone_update_is_not_taken_for_the_next(
     def bring(word: str) -> dict[str, Any]:
         words = ["card", "shop", "box", "gift", "code", "party"] * 3
         rows = [Row(f"{each} {word} present {n}", word, "") for n, each in enumerate(words)]
-        new = tiny.write_csv(tmp_path / f"{word}.csv", rows)
+        new = cli_corpus.write_csv(tmp_path / f"{word}.csv", rows)
         said = ok("update", run, new, "--device", "cpu", "--json", "--quiet")
         return dict(json.loads(said))
 
@@ -275,7 +275,7 @@ def test_a_label_that_was_put_out_of_scope_counts_as_none(run: Path, tmp_path: P
     said = ronid("evaluate", run, asked).stderr
     assert "1 of these utterances was labelled in the fit" in said
 
-    new = tiny.write_csv(tmp_path / "new.csv", tiny.rows()[:20])
+    new = cli_corpus.write_csv(tmp_path / "new.csv", cli_corpus.rows()[:20])
     ok("update", run, new, "--device", "cpu", "--quiet")
     updated = open_finished(run).labelled()
     assert np.array_equal(updated[: len(base)], counting)
@@ -364,7 +364,7 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_version(run: Path) -> No
     command = [sys.executable, "-m", "ronid", "learn", str(run), "--quiet", "--device", "cpu"]
     for attempt in range(8):
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=tiny.environment()
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=cli_corpus.environment()
         )
         until = time.monotonic() + 60
         while not (run / "versions" / "next").exists() and process.poll() is None:

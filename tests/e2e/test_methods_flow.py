@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny import N_INTENTS, ok
 
 from ronid import IntentDiscovery
 from ronid.methods import METHODS
 from ronid.toml import to_toml
-from short import QUICK
+from tests.helpers.cli_corpus import N_INTENTS, ok
+from tests.helpers.method_configs import QUICK
 
 RONID = {"preset": "fast", "contrast": {"epochs": 1}, "m_step": {"epochs": 2}}
 

@@ -5,12 +5,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import tiny
-from tiny import ok
-
-from chat_server import names, serve
 from ronid.review import open_desk
 from ronid.review.events import Accept
+from tests.helpers import cli_corpus
+from tests.helpers.chat_server import names, serve
+from tests.helpers.cli_corpus import ok
 
 
 def intents(folder: Path) -> list[dict[str, Any]]:
@@ -25,7 +24,7 @@ def test_update_and_learn_keep_names_and_descriptions_of_a_model(
         ok("name", run, "--namer", chat.url, "--namer-model", "small", "--quiet")
     before = [each for each in intents(run) if each["named_by"] == "model:small"]
     assert before
-    new = tiny.write_csv(tmp_path / "new.csv", tiny.rows()[::30])
+    new = cli_corpus.write_csv(tmp_path / "new.csv", cli_corpus.rows()[::30])
     ok("update", run, new, "--device", "cpu", "--quiet")
     after = {each["index"]: each for each in intents(run / "versions" / "1")}
     for each in before:

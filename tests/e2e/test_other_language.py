@@ -5,8 +5,8 @@ import itertools
 import json
 from pathlib import Path
 
-import tiny
-from tiny import ok, ronid
+from tests.helpers import cli_corpus
+from tests.helpers.cli_corpus import ok, ronid
 
 TOPICS = {
     "退款": ["退款", "退钱", "多收费", "发票"],
@@ -35,7 +35,7 @@ def write_corpus(path: Path) -> Path:
 def test_intents_are_found_named_and_predicted(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "calls.csv")
     letters = sorted(set(corpus.read_text("utf-8")) - set("\r\n,abcdefghijklmnopqrstuvwxyz"))
-    encoder, run = tiny.write_encoder(tmp_path / "bert", letters), tmp_path / "run"
+    encoder, run = cli_corpus.write_encoder(tmp_path / "bert", letters), tmp_path / "run"
     done = ronid(
         "fit", corpus, "--out", run, "--intents", "4", "--truth", "truth", "--encoder", encoder,
         "--json",

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tiny
+
+from tests.helpers import cli_corpus
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Page, expect, sync_playwright
@@ -39,11 +40,11 @@ def page(fitted: Path) -> Iterator[Page]:
 def test_report_of_a_run_shows_map_intents_and_scores(page: Page, fitted: Path) -> None:
     intents = json.loads((fitted / "intents.json").read_text())["intents"]
     expect(page.locator("h1")).to_have_text("Intents found in calls.csv")
-    expect(page.locator("#rows tr")).to_have_count(tiny.N_INTENTS)
+    expect(page.locator("#rows tr")).to_have_count(cli_corpus.N_INTENTS)
     names = page.locator("#rows .name").all_text_contents()
     assert sorted(names) == sorted(intent["name"] for intent in intents)
     painted = "pen.getImageData(0, 0, canvas.width, canvas.height).data.filter(v => v).length"
     page.wait_for_function(f"{painted} > 1000")
-    assert page.evaluate("points.x.length") == len(tiny.rows())
+    assert page.evaluate("points.x.length") == len(cli_corpus.rows())
     scores = json.loads((fitted / "metrics.json").read_text())["scores"]
     expect(page.locator("body")).to_contain_text(f"{scores['acc']:.1f}")

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("nicegui", reason="the studio's packages are not installed")
 from ronid.learn.standing import read_standing
 from ronid.review import open_desk
-from running import Server, serving, start, stop
+from tests.helpers.studio_server import Server, serving, start, stop
 
 pytestmark = pytest.mark.slow
 PASSWORD = "correct horse"

@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("nicegui", reason="the studio's packages are not installed")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tiny import ok
 
 from ronid.export.formats import load_format
-from running import ARGUMENTS, CHROMIUM, Server, Trouble, come_in, serving
+from tests.helpers.cli_corpus import ok
+from tests.helpers.studio_server import ARGUMENTS, CHROMIUM, Server, Trouble, come_in, serving
 
 pytestmark = [
     pytest.mark.slow,

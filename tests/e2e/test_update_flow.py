@@ -16,29 +16,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import tiny
 from safetensors.numpy import load_file
-from tiny import Row, ok, ronid
 
 from ronid.data.corpus import corpus_from
 from ronid.update import flow
+from tests.helpers import cli_corpus
+from tests.helpers.cli_corpus import Row, ok, ronid
 
 LATE = ("battery", "station")
 
 
 def late_rows() -> list[Row]:
-    return [row for row in tiny.rows() if row.truth in LATE]
+    return [row for row in cli_corpus.rows() if row.truth in LATE]
 
 
 def early_rows() -> list[Row]:
-    return [row for row in tiny.rows() if row.truth not in LATE]
+    return [row for row in cli_corpus.rows() if row.truth not in LATE]
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory, encoder: Path, quick: Path) -> Path:
     """A run of three intents; tests copy it."""
     folder = tmp_path_factory.mktemp("first")
-    corpus = tiny.write_csv(folder / "first.csv", early_rows()[::2])
+    corpus = cli_corpus.write_csv(folder / "first.csv", early_rows()[::2])
     ok(
         "fit", corpus, "--out", folder / "run", "--intents", "3", "--encoder", encoder,
         "--config", quick, "--device", "cpu", "--quiet",
@@ -53,7 +53,7 @@ def run(first: Path, tmp_path: Path) -> Path:
 
 def update(run: Path, rows: list[Row], *options: str) -> dict[str, Any]:
     """Update a run with utterances and return what it says."""
-    new = tiny.write_csv(run.parent / "new.csv", rows)
+    new = cli_corpus.write_csv(run.parent / "new.csv", rows)
     said = ok("update", run, new, "--device", "cpu", "--json", "--quiet", *options)
     return dict(json.loads(said))
 
@@ -98,7 +98,7 @@ def test_new_intents_come_and_old_ones_stay_what_they_were(run: Path) -> None:
     assert len(table) + done["collected"] == len(early_rows()[::2]) + done["rows"]
     assert len(set(table["id"].to_pylist())) == len(table)
     made = {each["name"] for each in done["new"]}
-    truth = {row.text: row.truth for row in tiny.rows()}
+    truth = {row.text: row.truth for row in cli_corpus.rows()}
     mine = zip(table["intent"].to_pylist(), table["text"].to_pylist(), strict=True)
     late = [truth[text] in LATE for name, text in mine if name in made]
     assert np.mean(late) > 0.7
@@ -107,7 +107,7 @@ def test_new_intents_come_and_old_ones_stay_what_they_were(run: Path) -> None:
 def test_every_other_verb_works_on_an_updated_run(run: Path, tmp_path: Path) -> None:
     done = update(run, late_rows(), "--least", "10")
     truth = tmp_path / "truth.csv"
-    lines = [f"{row.text},{row.truth}" for row in tiny.rows()]
+    lines = [f"{row.text},{row.truth}" for row in cli_corpus.rows()]
     truth.write_text("\n".join(["text,intent", *lines]))
     assert json.loads(ok("evaluate", run, truth, "--json", "--quiet"))["rows"] == len(lines)
     answer = json.loads(ok("predict", run, "--text", late_rows()[5].text, "--json"))
@@ -212,14 +212,14 @@ def test_runs_that_cannot_be_updated_are_refused(run: Path, corpus: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_version(run: Path) -> None:
-    new = tiny.write_csv(run.parent / "new.csv", late_rows())
+    new = cli_corpus.write_csv(run.parent / "new.csv", late_rows())
     update(run, early_rows()[1::8])
     old = files(folder_of(run))
     rng, seen = random.Random(0), set()
     command = [sys.executable, "-m", "ronid", "update", str(run), str(new), "--quiet"]
     for attempt in range(8):
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=tiny.environment()
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=cli_corpus.environment()
         )
         until = time.monotonic() + 60
         while not (run / "versions" / "next").exists() and process.poll() is None:
@@ -343,7 +343,7 @@ def test_a_file_that_comes_twice_is_told(run: Path, tmp_path: Path) -> None:
     assert (once.returncode, twice.returncode) == (0, 0)
     assert "in the run already" not in once.stderr
     assert "ids are in the run already; if this file was brought in before" in twice.stderr
-    plain = tiny.write_csv(tmp_path / "plain.csv", early_rows()[::2][:5])
+    plain = cli_corpus.write_csv(tmp_path / "plain.csv", early_rows()[::2][:5])
     said = ronid("update", run, plain, "--device", "cpu").stderr
     assert "5 of 5 texts are in the run already" in said
 
@@ -457,7 +457,7 @@ def test_labels_may_come_to_a_run_that_was_fitted_without_any(
     tmp_path: Path, encoder: Path, quick: Path
 ) -> None:
     run = tmp_path / "run"
-    corpus = tiny.write_csv(tmp_path / "first.csv", early_rows()[::3])
+    corpus = cli_corpus.write_csv(tmp_path / "first.csv", early_rows()[::3])
     ok(
         "fit", corpus, "--label", "", "--out", run, "--intents", "3", "--encoder", encoder,
         "--config", quick, "--device", "cpu", "--quiet",

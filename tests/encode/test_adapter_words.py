@@ -9,7 +9,7 @@ from transformers import AutoModel, AutoTokenizer
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
 from ronid.errors import UsageError
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

@@ -10,7 +10,7 @@ from torch.nn.functional import gelu, normalize
 from ronid.config import ALL_LAYERS, EncoderConfig
 from ronid.encode.encoder import Adapter, Encoder, VectorBackbone, build_encoder
 from ronid.errors import UsageError
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

@@ -9,7 +9,7 @@ from ronid.encode.cache import FrozenCache
 from ronid.encode.language_head import TiedHead, language_head
 from ronid.encode.rows import B, TokenRows
 from ronid.encode.transformer import TransformerBackbone
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

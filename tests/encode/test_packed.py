@@ -19,7 +19,7 @@ from ronid.encode.packed import Layout
 from ronid.encode.rows import BOX_ROWS, B, Pick, TokenRows
 from ronid.encode.running import _Copies
 from ronid.encode.transformer import TransformerBackbone
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 PACKED = ("bert", "roberta", "mpnet")

@@ -17,7 +17,7 @@ from torch import Tensor
 from ronid.encode.cache import FrozenCache
 from ronid.encode.tfidf import TfidfBackbone
 from ronid.errors import UsageError
-from toys import Toy
+from tests.helpers.toy_corpus import Toy
 
 CPU = torch.device("cpu")
 ODD = [

@@ -16,7 +16,7 @@ from ronid.encode.encoder import Encoder
 from ronid.encode.rows import B, TokenRows, VectorRows
 from ronid.encode.transformer import TransformerBackbone, masked_mean
 from ronid.errors import RonidWarning, UsageError
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 CUTS = (0, 1, 2, ALL_LAYERS)

@@ -12,7 +12,7 @@ from ronid.encode.encoder import Encoder
 from ronid.encode.transformer import TransformerBackbone
 from ronid.encode.weights import load_pretrained, locate
 from ronid.errors import RonidError, UsageError
-from toys import TinyEncoder
+from tests.helpers.toy_corpus import TinyEncoder
 
 CPU = torch.device("cpu")
 

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from made_run import SHOP, make_run
 from ronid.errors import DataError
 from ronid.export.catalogue import build_catalogue, catalogue_of_run
 from ronid.run import COLLECTED
 from ronid.versions import FOLDER, POINTER
+from tests.helpers.finished_run import SHOP, make_run
 
 
 def test_labels_of_the_user_and_predictions_are_told_apart(tmp_path: Path) -> None:

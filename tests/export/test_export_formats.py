@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken import NAMES, TEXTS, called, catalogue, said
 
 from ronid.errors import UsageError
 from ronid.export.batch import Batch, Choice, Options, make_batch
 from ronid.export.catalogue import Catalogue
 from ronid.export.formats import FORMATS, load_format
+from tests.helpers.export_strategies import NAMES, TEXTS, called, catalogue, said
 
 KEEPS_ALL = ("csv", "jsonl", "parquet", "hf", "openai-jsonl")
 ONE = catalogue([TEXTS, ["one", "two"]], ["plain", "取消 订单"])

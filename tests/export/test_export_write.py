@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spoken import NAMES, TEXTS, catalogue
 
 from ronid.errors import UsageError
 from ronid.export.audit import checksums
@@ -18,6 +17,7 @@ from ronid.export.batch import Choice, Options
 from ronid.export.catalogue import Catalogue, build_catalogue
 from ronid.export.formats import FORMATS, load_format
 from ronid.export.write import export_catalogue, is_export
+from tests.helpers.export_strategies import NAMES, TEXTS, catalogue
 
 MIXED = build_catalogue(
     [

@@ -3,12 +3,12 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken import NAMES, called
 
 from ronid.export.batch import Options
 from ronid.export.catalogue import CatalogueIntent
 from ronid.export.formats import FORMATS, load_format
 from ronid.export.names import legal_names
+from tests.helpers.export_strategies import NAMES, called
 
 # What the documents of the targets say, written down once more.
 PATTERNS = {

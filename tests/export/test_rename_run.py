@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from chat_server import names, serve
-from made_run import SHOP, make_run
 from ronid.errors import DataError, UsageError
 from ronid.export import rename
 from ronid.export.rename import rename_run
@@ -14,6 +12,8 @@ from ronid.intents_file import write_intents
 from ronid.name.llm import Namer
 from ronid.run import RunFolder, open_finished
 from ronid.versions import current_folder, next_version
+from tests.helpers.chat_server import names, serve
+from tests.helpers.finished_run import SHOP, make_run
 
 
 @pytest.fixture

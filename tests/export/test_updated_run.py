@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from made_run import make_run
 from ronid.export.card import write_card
 from ronid.export.run_report import report_of_run
 from ronid.export.updates import added_by, update_lines
 from ronid.run import COLLECTED, RunFolder
+from tests.helpers.finished_run import make_run
 
 UPDATE: dict[str, Any] = {
     "version": 1,

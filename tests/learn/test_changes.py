@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_review import random_action
-from test_lessons import Review, review
 
 from ronid.errors import UsageError
 from ronid.learn.changes import intent_changes, row_changes, shifts_of, verdicts_of
@@ -34,6 +32,7 @@ from ronid.review.events import (
     Unlock,
 )
 from ronid.review.state import OUT, State
+from tests.helpers.review_base import Review, random_action, review
 
 
 def trained(made: Review, **rows: int) -> State:

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_review import make_base, random_action
 
 from ronid.errors import UsageError
-from ronid.learn.decisions import Said, walk
-from ronid.learn.lessons import CENTRAL, Lessons, central_rows, make_lessons, numbered
-from ronid.review.base import Base, base_id
+from ronid.learn.decisions import walk
+from ronid.learn.lessons import CENTRAL, Lessons, central_rows, numbered
+from ronid.review.base import Base
 from ronid.review.events import (
     Accept,
-    Action,
     Confirm,
     Gather,
     Lock,
@@ -22,47 +20,11 @@ from ronid.review.events import (
     Move,
     OutOfScope,
     Part,
-    Recorded,
     Reject,
     Split,
-    make_event,
 )
 from ronid.review.state import OUT, start
-from ronid.review.timeline import Entry, Timeline
-
-
-class Review:
-    """A review in memory."""
-
-    def __init__(self, rows: int = 24) -> None:
-        self.base = make_base(rows)
-        self.line = Timeline(start(self.base))
-
-    def do(self, action: Action) -> None:
-        event = make_event(action, "Ann", self.line.version)
-        self.line.advance(Recorded(self.line.version + 1, event), self.line.plan(event))
-
-    @property
-    def acts(self) -> list[Entry]:
-        return [entry for entry in self.line.entries if entry.seq in self.line.counting]
-
-    @property
-    def said(self) -> Said:
-        return walk(self.line.first, self.acts)
-
-    def lessons(self) -> Lessons:
-        return make_lessons(self.base, self.said, present(self.base))
-
-
-def present(base: Base) -> tuple[str, ...]:
-    return tuple(base_id(i.index) for i in base.intents)
-
-
-def review(*actions: Action) -> Review:
-    made = Review()
-    for action in actions:
-        made.do(action)
-    return made
+from tests.helpers.review_base import Review, make_base, random_action, review
 
 
 def target(found: Lessons, row: int) -> str | None:

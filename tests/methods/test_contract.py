@@ -22,8 +22,15 @@ from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.state import Training, inputs_of
 from ronid.types import Discovery, Split
-from short import CASES, QUICK, SHORT, STAGES, published_short, without_labels
-from toys import Recipe, TinyEncoder, Toy, make_toy
+from tests.helpers.method_configs import (
+    CASES,
+    QUICK,
+    SHORT,
+    STAGES,
+    published_short,
+    without_labels,
+)
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy, make_toy
 
 RONID_QUICK: dict[str, Any] = {"m_step": {"epochs": 2}}
 CPU = torch.device("cpu")

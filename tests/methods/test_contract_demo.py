@@ -15,8 +15,8 @@ from ronid.errors import RonidWarning
 from ronid.methods import fit, recipe
 from ronid.metrics import clustering_accuracy
 from ronid.train.state import Training
-from short import CASES
-from toys import Toy
+from tests.helpers.method_configs import CASES
+from tests.helpers.toy_corpus import Toy
 
 INTENTS, ROWS = 8, 15
 

@@ -15,8 +15,8 @@ from ronid.methods import METHODS, fit, published, recipe
 from ronid.train.contrast import contrast
 from ronid.train.state import Training
 from ronid.types import Discovery, Split
-from short import QUICK, published_short
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import QUICK, published_short
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 
 def run(split: Split, config: MethodConfig) -> Discovery:

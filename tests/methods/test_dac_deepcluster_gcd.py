@@ -14,8 +14,8 @@ from ronid.encode.encoder import Encoder, build_encoder
 from ronid.methods import deepcluster, fit, gcd, recipe
 from ronid.train.state import Training
 from ronid.types import Discovery, FloatArray, IntArray, Split
-from short import QUICK, published_short, without_labels
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import QUICK, published_short, without_labels
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

@@ -16,7 +16,7 @@ from ronid.methods.dcn import running_means
 from ronid.pipeline import discover
 from ronid.train.state import Training
 from ronid.types import Split
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 SHORT: dict[str, Any] = {

@@ -20,8 +20,8 @@ from ronid.losses.prototype_distance import soft_cosine_loss, soft_distance_loss
 from ronid.methods import dpn, dwgf, fit, published, recipe
 from ronid.train.state import StageState, Training
 from ronid.types import Discovery, Split
-from short import QUICK, published_short
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import QUICK, published_short
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

@@ -17,8 +17,8 @@ from ronid.progress import Silent
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.state import Training, generator_of
 from ronid.types import Discovery, IntArray, Split
-from short import QUICK, published_short
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import QUICK, published_short
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

@@ -8,13 +8,11 @@ import tracemalloc
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 import torch
-from largest import LargestTensor
 
 import ronid.assign
 from ronid.config import TFIDF, MethodConfig, updated
@@ -24,8 +22,10 @@ from ronid.errors import RonidWarning
 from ronid.methods import fit
 from ronid.train import likeness
 from ronid.train.state import Training
-from short import CASES, published_short
-from toys import Recipe, TinyEncoder, Toy, make_toy
+from tests.helpers import ROOT
+from tests.helpers.memory_probe import LargestTensor
+from tests.helpers.method_configs import CASES, published_short
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy, make_toy
 
 ROWS, BLOCK = 1_000, 64
 MOST_ELEMENTS, MOST_BYTES = ROWS**2 // 2, 2 * ROWS**2
@@ -160,7 +160,7 @@ class TestLargestTensor:
 
 SCALE_PROBE = """
 import torch
-from largest import LargestTensor, memory
+from tests.helpers.memory_probe import LargestTensor, memory
 from ronid.assign.neighbours import nearest_neighbours
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
@@ -209,7 +209,7 @@ def test_at_the_scale_of_stackoverflow_no_matrix_of_all_pairs_is_made(
     environment = {
         **os.environ,
         "MALLOC_MMAP_THRESHOLD_": "1000000",
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": str(ROOT),
     }
     probe = [sys.executable, "-c", SCALE_PROBE.replace("{work}", work)]
     done = subprocess.run(probe, env=environment, capture_output=True, text=True, check=True)

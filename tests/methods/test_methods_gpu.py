@@ -10,8 +10,8 @@ import torch
 from ronid.encode.encoder import build_encoder
 from ronid.methods import METHODS, fit
 from ronid.train.state import Training
-from short import QUICK, published_short
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import QUICK, published_short
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 

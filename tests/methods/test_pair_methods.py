@@ -15,8 +15,8 @@ from ronid.methods.cdac_plus import RefineConfig, refine
 from ronid.train import self_train
 from ronid.train.state import Training
 from ronid.types import Split
-from short import QUICK, published_short, without_labels
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import QUICK, published_short, without_labels
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 REFINE = RefineConfig(epochs=3, lr=1e-3, batch=32, stop_change=0.0)
 

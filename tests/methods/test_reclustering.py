@@ -14,8 +14,8 @@ from ronid.metrics import clustering_accuracy
 from ronid.train.batches import steps_per_epoch
 from ronid.train.state import Training
 from ronid.types import Discovery, Split
-from short import published_short, without_labels
-from toys import TinyEncoder, Toy
+from tests.helpers.method_configs import published_short, without_labels
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 NO_PRETRAINING = {"pretrain": {"epochs": 0}}

@@ -13,7 +13,7 @@ from ronid.errors import UsageError
 from ronid.methods import fit
 from ronid.train.state import Training
 from ronid.types import Discovery, Split
-from toys import Recipe, Toy
+from tests.helpers.toy_corpus import Recipe, Toy
 
 PRESETS = ("fast", "paper")
 

@@ -1,9 +1,9 @@
 import numpy as np
 
-from made_run import SHOP, make_discovery
 from ronid.name.beside import name_beside
 from ronid.name.intents import name_intents
 from ronid.types import Intent
+from tests.helpers.finished_run import SHOP, make_discovery
 
 
 def test_known_intents_may_stand_anywhere_and_kept_names_stay() -> None:

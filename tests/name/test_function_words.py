@@ -2,10 +2,10 @@ from itertools import combinations
 
 import pytest
 
-from made_run import make_discovery
 from ronid.name import name_intents
 from ronid.name.function_words import LANGUAGES, choose_languages
 from ronid.name.words import ENGLISH, spans
+from tests.helpers.finished_run import make_discovery
 
 BANK = {
     "german": {

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from made_run import make_run
 from ronid.data.readers import load
 from ronid.intents_file import read_intents
 from ronid.run import open_finished
+from tests.helpers.finished_run import make_run
 
 GROUPS = {
     "bekannt": ["Wo ist mein Paket?", "Paket kommt nicht an", "Mein Paket ist weg"],

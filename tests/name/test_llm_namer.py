@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from chat_server import Answer, names, says, serve
-from made_run import SHOP, make_discovery
 from ronid.errors import UsageError
 from ronid.name import name_intents
 from ronid.name.llm import INSTRUCTION, ModelNames, Namer, name_by_model, prompt, to_name
 from ronid.name.sent import SENT, keep_sent
 from ronid.types import Intent
+from tests.helpers.chat_server import Answer, names, says, serve
+from tests.helpers.finished_run import SHOP, make_discovery
 
 WORDS = ["one", "two", "three"]
 

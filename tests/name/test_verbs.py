@@ -1,8 +1,8 @@
 import pytest
 
-from made_run import make_discovery
 from ronid.name import name_intents
 from ronid.name.verbs import SHARE, find_verbs
+from tests.helpers.finished_run import make_discovery
 
 RESET = [
     "how do I reset my factory settings",

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from postgres_server import postgres_url
+from tests.helpers.postgres_server import postgres_url
 
 __all__ = ["postgres_url"]
 

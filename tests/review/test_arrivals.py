@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from made_review import make_base
 
 from ronid.review.arrivals import Arrival, arrivals_of, check_arrived
 from ronid.review.events import (
@@ -27,6 +26,7 @@ from ronid.review.events import (
 from ronid.review.problems import NotApplicable
 from ronid.review.state import start
 from ronid.review.timeline import Timeline
+from tests.helpers.review_base import make_base
 
 CAME = Arrival("2026-03-01T12:00:00+00:00", rows=20, intents=3)
 """The last 4 of 24 utterances and the last of 4 intents came then."""

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_review import make_base
 
-from made_run import make_run
 from ronid.errors import DataError
 from ronid.review import Conflict, Desk, open_desk
 from ronid.review.events import Accept, Merge, Move, Rename, Undo
 from ronid.review.state import same
 from ronid.review.store import store_for
 from ronid.run import RunFolder
+from tests.helpers.finished_run import make_run
+from tests.helpers.review_base import make_base
 
 
 def desk(where: str, run: str) -> Desk:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_review import make_base, random_action
 
 from ronid.errors import UsageError
 from ronid.review.events import (
@@ -25,6 +24,7 @@ from ronid.review.events import (
 )
 from ronid.review.state import start
 from ronid.review.wire import action_from_json, action_to_json, event_from_json, event_to_json
+from tests.helpers.review_base import make_base, random_action
 
 
 @given(st.integers(0, 10_000))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_review import make_base, random_action
 
 from ronid.errors import UsageError
 from ronid.review.apply import apply
@@ -36,6 +35,7 @@ from ronid.review.events import (
 from ronid.review.problems import Conflict, NotApplicable
 from ronid.review.state import OUT, State, same, start
 from ronid.review.timeline import Timeline
+from tests.helpers.review_base import make_base, random_action
 
 
 def line() -> Timeline:

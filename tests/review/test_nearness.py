@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_review import make_base, random_action
 
 from ronid.errors import UsageError
 from ronid.review.apply import apply
 from ronid.review.events import Accept, Lock, Merge, Move, OutOfScope
 from ronid.review.nearness import Centres, find_doubts, members, nearest
 from ronid.review.state import State, start
+from tests.helpers.review_base import make_base, random_action
 
 BASE = make_base(rows=60, intents=5)
 

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_review import make_base, random_action
 
 from ronid.errors import UsageError
 from ronid.review.desk import Desk
 from ronid.review.events import Accept, KeepApart, Merge, Move, OutOfScope, Part, Split, Undo
 from ronid.review.outcome import outcome
 from ronid.review.store import store_for
+from tests.helpers.review_base import make_base, random_action
 
 
 @pytest.fixture

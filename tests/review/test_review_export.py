@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from made_run import SHOP, make_run
 from ronid.export.formats import load_format
 from ronid.export.reviewed import catalogue_of
 from ronid.export.write import export_catalogue
 from ronid.review import open_desk
 from ronid.review.events import Accept, Rename
+from tests.helpers.finished_run import SHOP, make_run
 
 
 def test_decisions_of_either_store_are_exported(where: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from made_run import SHOP, make_run
+from tests.helpers.finished_run import SHOP, make_run
 
 if TYPE_CHECKING:  # the studio's packages may be missing; its tests say so themselves
     from fastapi.testclient import TestClient

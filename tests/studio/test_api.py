@@ -10,13 +10,13 @@ import pytest
 pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
 
-from made_run import make_run
 from ronid.review.events import Rename
 from ronid.studio.app import make_app
 from ronid.studio.guard import Guard
 from ronid.studio.hall import Hall, open_hall
 from ronid.studio.room import Room
 from ronid.studio.session import Door
+from tests.helpers.finished_run import make_run
 
 GROUPS = {
     "track_order": [f"where is my order number {n}" for n in range(12)],

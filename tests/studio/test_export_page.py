@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
 
-from made_run import SHOP, make_run
 from ronid.export.formats import FORMATS, load_format
 from ronid.export.reviewed import catalogue_of
 from ronid.review.events import (
@@ -29,6 +28,7 @@ from ronid.studio.app import make_app
 from ronid.studio.guard import Guard
 from ronid.studio.hall import Hall, open_hall
 from ronid.studio.session import Door
+from tests.helpers.finished_run import SHOP, make_run
 
 NAME = "<img src=x onerror=alert(1)> lost / card"
 

@@ -11,13 +11,13 @@ pytest.importorskip("fastapi", reason="the studio's packages are not installed")
 from fastapi.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from made_run import make_run
 from ronid.errors import UsageError
 from ronid.studio.app import check_address, make_app
 from ronid.studio.enter import local_path
 from ronid.studio.guard import Guard, is_loopback
 from ronid.studio.hall import Hall, open_hall
 from ronid.studio.session import Door
+from tests.helpers.finished_run import make_run
 
 HOME = "http://localhost:8712"
 ACCEPT = {"action": {"kind": "accept", "intent": "i1"}, "seen": 0, "key": "a-key-of-mine"}

@@ -11,8 +11,8 @@ pytest.importorskip("nicegui", reason="the studio's packages are not installed")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from made_run import make_run
-from running import ARGUMENTS, CHROMIUM, Server, Trouble, come_in, serving
+from tests.helpers.finished_run import make_run
+from tests.helpers.studio_server import ARGUMENTS, CHROMIUM, Server, Trouble, come_in, serving
 
 pytestmark = [
     pytest.mark.browser,

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("nicegui", reason="the studio's packages are not installed")
-from made_run import make_run
 from ronid.review import open_desk
-from running import Server, serving, start, stop
+from tests.helpers.finished_run import make_run
+from tests.helpers.studio_server import Server, serving, start, stop
 
 PASSWORD = "correct horse"
 

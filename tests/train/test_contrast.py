@@ -16,7 +16,7 @@ from ronid.train.contrast import contrast, neighbour_loss
 from ronid.train.heads import projection
 from ronid.train.state import Training
 from ronid.types import Split
-from toys import TinyEncoder, Toy, make_toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy, make_toy
 
 CONFIG = ContrastConfig(epochs=3, batch=32, lr=1e-3)
 

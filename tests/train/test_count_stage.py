@@ -16,7 +16,7 @@ from ronid.train.checkpoint import Checkpoint
 from ronid.train.count import count_intents, count_on_frozen, rather_too_many
 from ronid.train.state import Training
 from ronid.types import Corpus, DataReport
-from toys import Recipe, TinyEncoder, Toy
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy
 
 
 def training_of(name: str, checkpoint: Checkpoint | None = None) -> Training:

@@ -18,7 +18,7 @@ from ronid.train.dropout_contrast import DropoutContrastConfig, batch_parts, dro
 from ronid.train.heads import projection
 from ronid.train.state import Training
 from ronid.types import Split
-from toys import TinyEncoder, Toy, make_toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy, make_toy
 
 CONFIG = DropoutContrastConfig(epochs=2, batch=16, lr=1e-3)
 

@@ -15,7 +15,7 @@ from ronid.train.follower import Follower
 from ronid.train.memory import MomentumMemory
 from ronid.train.optim import make_optimiser
 from ronid.train.state import StageState, Training
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

@@ -18,7 +18,7 @@ from ronid.train.state import StageState
 from ronid.train.step import Picks, Step, Stepper, own_stream
 from ronid.train.views import view
 from ronid.types import IntArray
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 

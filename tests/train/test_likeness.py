@@ -13,7 +13,7 @@ from ronid.encode.encoder import Encoder, build_encoder
 from ronid.encode.rows import TokenRows
 from ronid.train import likeness as module
 from ronid.train.likeness import WORD_WEIGHTS, borne_weight, chosen_weight, likeness
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 
 def intents(seed: int, known: int = 6, per: int = 12, d: int = 8) -> tuple[Tensor, Tensor]:

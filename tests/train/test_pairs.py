@@ -15,7 +15,7 @@ from ronid.train import pairs as module
 from ronid.train.pairs import PairsConfig, epochs_to_meet, learn_pairs, thresholds
 from ronid.train.state import Training
 from ronid.types import Split
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CONFIG = PairsConfig(threshold_step=0.15, lr=1e-3, batch=32)
 

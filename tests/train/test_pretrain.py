@@ -15,7 +15,7 @@ from ronid.train.checkpoint import Checkpoint
 from ronid.train.pretrain import learn_language_head, pretrain, pretrain_layers
 from ronid.train.state import Training
 from ronid.types import Split
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 SHORT = PretrainConfig(epochs=2, lr=1e-3)

@@ -17,7 +17,7 @@ from ronid.errors import RonidWarning, UsageError
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.reconstruct import ReconstructConfig, rebuilding_loss, reconstruct
 from ronid.train.state import Training
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 CODE = EncoderConfig(name="tfidf", trainable_layers=0, head="code", normalise=False)

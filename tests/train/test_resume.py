@@ -16,7 +16,7 @@ from ronid.train.checkpoint import Checkpoint
 from ronid.train.optim import make_optimiser
 from ronid.train.state import StageState, Training
 from ronid.types import Discovery, Split
-from toys import Recipe, TinyEncoder, Toy
+from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 RECIPES: dict[str, dict[str, dict[str, Any]]] = {

@@ -20,7 +20,7 @@ from ronid.train.similarity import (
     similarity_network,
 )
 from ronid.train.state import Training
-from toys import TinyEncoder, Toy
+from tests.helpers.toy_corpus import TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

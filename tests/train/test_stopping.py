@@ -7,7 +7,7 @@ from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
 from ronid.train.state import StageState
 from ronid.train.stopping import AllEpochs, BestEpoch, FirstOf, SettledLabels
-from toys import TinyEncoder
+from tests.helpers.toy_corpus import TinyEncoder
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from ronid.encode.rows import TokenBatch
 from ronid.encode.transformer import TransformerBackbone
 from ronid.errors import UsageError
 from ronid.train.views import erased_view, untouchable, view
-from toys import FAMILIES, TinyEncoder, Toy
+from tests.helpers.toy_corpus import FAMILIES, TinyEncoder, Toy
 
 CPU = torch.device("cpu")
 

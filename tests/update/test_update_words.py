@@ -12,7 +12,7 @@ from ronid.run import Job, RunFolder, open_finished
 from ronid.types import Corpus
 from ronid.update import update_run
 from ronid.update.flow import seen_elsewhere
-from toys import Recipe, Toy, make_toy
+from tests.helpers.toy_corpus import Recipe, Toy, make_toy
 
 
 def test_utterances_nearest_to_another_intent_are_counted() -> None:

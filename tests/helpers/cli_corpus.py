@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import warm
+from tests.helpers import forkserver_cli
 
 TOPICS = {
     "refund": ["refund", "money", "charge", "invoice"],
@@ -110,14 +110,14 @@ def write_encoder(folder: Path, words: Sequence[str] = ()) -> Path:
 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment of a command: one thread for equal bits, no network."""
-    return {**os.environ, **warm.FIXED, "COLUMNS": "120", **more}
+    return {**os.environ, **forkserver_cli.FIXED, "COLUMNS": "120", **more}
 
 
 def ronid(
     *arguments: str | Path, cwd: Path | None = None, stdin: bytes = b"", **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
-    return warm.command(arguments, env=environment(**env), cwd=cwd, stdin=stdin)
+    return forkserver_cli.command(arguments, env=environment(**env), cwd=cwd, stdin=stdin)
 
 
 def ok(*arguments: str | Path, cwd: Path | None = None, stdin: bytes = b"", **env: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from ronid.config import MethodConfig, updated
 from ronid.methods import METHODS, presets_of, recipe
 from ronid.types import Split
-from toys import TinyEncoder
+from tests.helpers.toy_corpus import TinyEncoder
 
 REBUILD = {"reconstruct": {"epochs": 8, "batch": 100}}
 

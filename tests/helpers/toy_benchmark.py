@@ -1,4 +1,4 @@
-"""A toy benchmark that lives in any process: `python toy_bench.py bench run ...` knows it too."""
+"""A small benchmark, also for commands: `python -m tests.helpers.toy_benchmark bench run ...`."""
 
 import hashlib
 import os
@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from ronid.data.benchmarks import BENCHMARKS, Benchmark
-from toys import make_toy
+from tests.helpers import ROOT
+from tests.helpers.toy_corpus import make_toy
 
 PARTS = {"train": (120, 0), "dev": (30, 1), "test": (60, 2)}
 INTENTS = 6
@@ -61,13 +60,14 @@ def entry() -> Benchmark:
 
 def command(*arguments: str | Path) -> list[str]:
     """Return the command line of `ronid` with the toy benchmarks in it."""
-    return [sys.executable, str(Path(__file__).resolve()), *map(str, arguments)]
+    return [sys.executable, "-m", __spec__.name, *map(str, arguments)]
 
 
 def environment(data: Path) -> dict[str, str]:
     """Return the environment of such a command: the data, one thread, no network."""
-    fixed = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RONID_CACHE": str(data / "cache")}
-    return {**os.environ, **fixed, "RONID_DATA": str(data), "COLUMNS": "120"}
+    fixed = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+    folders = {"RONID_DATA": data, "RONID_CACHE": data / "cache", "PYTHONPATH": ROOT}
+    return {**os.environ, **fixed, **{name: str(folder) for name, folder in folders.items()}}
 
 
 def ronid(data: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -1,10 +1,12 @@
-"""A base for reviews made without a run, and random actions on it."""
+"""A review in memory: its utterances and intents, made without a run, and random actions."""
 
 from typing import Any
 
 import numpy as np
 
-from ronid.review.base import Base
+from ronid.learn.decisions import Said, walk
+from ronid.learn.lessons import Lessons, make_lessons
+from ronid.review.base import Base, base_id
 from ronid.review.events import (
     Accept,
     Action,
@@ -18,13 +20,16 @@ from ronid.review.events import (
     Move,
     OutOfScope,
     Part,
+    Recorded,
     Reject,
     Rename,
     Reopen,
     Split,
     Unlock,
+    make_event,
 )
-from ronid.review.state import State
+from ronid.review.state import State, start
+from ronid.review.timeline import Entry, Timeline
 from ronid.types import Intent
 
 
@@ -81,3 +86,37 @@ def random_action(state: State, rng: np.random.Generator, number: int) -> Action
     ]
     action: Action = made[int(rng.integers(len(made)))]
     return action
+
+
+class Review:
+    """A review in memory."""
+
+    def __init__(self, rows: int = 24) -> None:
+        self.base = make_base(rows)
+        self.line = Timeline(start(self.base))
+
+    def do(self, action: Action) -> None:
+        event = make_event(action, "Ann", self.line.version)
+        self.line.advance(Recorded(self.line.version + 1, event), self.line.plan(event))
+
+    @property
+    def acts(self) -> list[Entry]:
+        return [entry for entry in self.line.entries if entry.seq in self.line.counting]
+
+    @property
+    def said(self) -> Said:
+        return walk(self.line.first, self.acts)
+
+    def lessons(self) -> Lessons:
+        return make_lessons(self.base, self.said, present(self.base))
+
+
+def present(base: Base) -> tuple[str, ...]:
+    return tuple(base_id(i.index) for i in base.intents)
+
+
+def review(*actions: Action) -> Review:
+    made = Review()
+    for action in actions:
+        made.do(action)
+    return made
