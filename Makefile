@@ -1,15 +1,20 @@
 # Two commands set everything up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 VENV ?= .venv
+WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+TIERS := slow browser service claims
 
-.PHONY: demo test lint unit coverage clean
+.PHONY: demo test lint $(TIERS) coverage clean
 
 demo: $(VENV)/.installed
 	$(BIN)/ronid demo --out demo-run
 
-test: lint unit
+# The fast tier, with the linters in its time.
+test: $(VENV)/.installed-dev
+	started=$$(date +%s) && $(MAKE) lint && $(PYTEST) --tier fast --started $$started --durations 20
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -17,11 +22,11 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+$(TIERS): $(VENV)/.installed-dev
+	$(PYTEST) --tier $@ --durations 20
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov=ronid --cov-report=term
+	$(PYTEST) --cov=ronid --cov-report=term
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

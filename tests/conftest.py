@@ -2,6 +2,7 @@ import os
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from ronid.config import RoNIDConfig, updated
 from ronid.presets import preset
@@ -10,6 +11,14 @@ from tests.helpers.toy_corpus import Recipe, TinyEncoder, Toy, make_toy, save_ti
 # Before any test imports what reads them once: no network, and no fight for cores between workers.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+pytest_plugins = ["tests.helpers.tiers"]
+
+# The only settings of property tests: the same few examples in every run, or many random ones with
+# HYPOTHESIS_PROFILE=nightly. No deadline, because a busy machine is not an error.
+settings.register_profile("fast", max_examples=20, derandomize=True, deadline=None)
+settings.register_profile("nightly", max_examples=100, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.metrics import (
@@ -31,7 +31,6 @@ def best_of_all_maps(truth: list[int], predicted: list[int]) -> float:
     return 100 * best / len(truth)
 
 
-@settings(max_examples=50, deadline=None)
 @given(labels)
 def test_accuracy_is_the_best_of_all_maps(pairs: list[tuple[int, int]]) -> None:
     truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
@@ -40,7 +39,6 @@ def test_accuracy_is_the_best_of_all_maps(pairs: list[tuple[int, int]]) -> None:
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(labels, st.permutations(range(4)))
 def test_names_of_clusters_do_not_matter(pairs: list[tuple[int, int]], renaming: list[int]) -> None:
     truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
@@ -49,7 +47,6 @@ def test_names_of_clusters_do_not_matter(pairs: list[tuple[int, int]], renaming:
     assert (first.nmi, first.ari, first.acc) == pytest.approx((second.nmi, second.ari, second.acc))
 
 
-@settings(max_examples=50, deadline=None)
 @given(labels)
 def test_known_and_novel_accuracy_add_up_to_the_whole(pairs: list[tuple[int, int]]) -> None:
     truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
@@ -148,7 +145,6 @@ def test_impossible_priors_are_refused(prior: list[float]) -> None:
 scores = st.lists(st.integers(0, 9), min_size=1, max_size=25)
 
 
-@settings(max_examples=60, deadline=None)
 @given(scores, scores)
 def test_auroc_is_the_share_of_pairs_in_order(inside: list[int], outside: list[int]) -> None:
     wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
@@ -157,7 +153,6 @@ def test_auroc_is_the_share_of_pairs_in_order(inside: list[int], outside: list[i
     assert auroc(outside, inside) == pytest.approx(100 - expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(scores, scores, st.integers(1, 100))
 def test_false_acceptance_is_the_least_of_all_thresholds(
     inside: list[int], outside: list[int], kept: int
@@ -170,7 +165,6 @@ def test_false_acceptance_is_the_least_of_all_thresholds(
     assert false_acceptance(inside, outside, kept) == pytest.approx(100 * least / len(outside))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
 def test_f1_is_the_harmonic_mean_of_precision_and_recall(pairs: list[tuple[bool, bool]]) -> None:
     truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
@@ -183,7 +177,6 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(pairs: list[tuple[bool,
         assert f1(truth, predicted) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60),
     st.integers(1, 20),
@@ -234,7 +227,6 @@ def test_impossible_scores_are_refused() -> None:
         calibration_error([1.5], [True])
 
 
-@settings(max_examples=50, deadline=None)
 @given(labels)
 def test_macro_accuracy_is_the_mean_recall_over_intents(pairs: list[tuple[int, int]]) -> None:
     truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]

@@ -126,6 +126,7 @@ def test_clinc_is_fitted_whole_and_asked_its_own_queries_where_they_are_there(
     assert fit.outside.tolist() == [False] * 120 + [True] * len(STRANGE)
 
 
+@pytest.mark.claims
 def test_stored_rows_are_of_the_seeds_and_files_that_are_reported() -> None:
     path = ROOT / "benchmarks" / "results" / "out_of_scope.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

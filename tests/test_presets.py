@@ -68,6 +68,7 @@ def test_what_auto_says_is_one_line() -> None:
     assert "'default'" in WITHOUT_GPU
 
 
+@pytest.mark.claims
 def test_what_auto_says_of_the_cost_is_what_the_stored_rows_say() -> None:
     results = ROOT / "benchmarks" / "results"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -43,7 +43,6 @@ def clouds(seed: int, per_intent: int = 60, spread: float = 0.15, k: int = 5) ->
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(points, points)
 def test_distances_are_those_of_a_loop(a: np.ndarray, b: np.ndarray) -> None:
     plain = [[sum((x - y) ** 2 for x, y in zip(p, q, strict=True)) for q in b] for p in a]
@@ -64,7 +63,6 @@ def test_closeness_is_that_of_inference(rule: str) -> None:
     np.testing.assert_allclose(ours, expected.probabilities, atol=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=20),
     st.lists(st.integers(0, 9), min_size=1, max_size=20),
@@ -78,7 +76,6 @@ def test_p_values_count_what_is_as_far(usual: list[int], found: list[int]) -> No
     assert np.all(np.diff(got[np.argsort(found)]) <= 0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(points, st.integers(0, 10**6))
 def test_neighbourhood_is_that_of_a_loop(vectors: np.ndarray, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -153,7 +150,6 @@ def test_training_utterances_belong_fully() -> None:
     assert scope.belonging(found.embeddings[:0]).shape == (0,)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.sampled_from([1e-8, 1e-3, 1.0, 1e6, 1e12]))
 def test_unit_of_the_vectors_does_not_matter(unit: float) -> None:
     found, fresh = clouds(0), clouds(1).embeddings

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -27,7 +27,6 @@ def test_matching_is_the_best_of_all(metric: Metric) -> None:
         assert match(a, b, metric).tolist() == list(best)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1000), k=st.integers(1, 12))
 def test_a_shuffle_is_undone(seed: int, k: int) -> None:
     generator = torch.Generator().manual_seed(seed)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -29,7 +29,6 @@ def test_the_first_clustering_is_plain_kmeans() -> None:
     assert found.centroids.equal(plain.centroids)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 999), k=st.integers(1, 7))
 def test_other_starts_and_small_moves_change_no_label(seed: int, k: int) -> None:
     points = blobs(k, seed)
@@ -40,7 +39,6 @@ def test_other_starts_and_small_moves_change_no_label(seed: int, k: int) -> None
     assert shuffle[again.labels].equal(first.labels)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 999), k=st.integers(1, 6))
 def test_centroids_and_labels_are_reordered_together(seed: int, k: int) -> None:
     points = torch.randn(40, 3, generator=seeded(seed))

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from torch import Tensor
@@ -76,7 +76,6 @@ def test_no_breaths_are_lloyd_alone() -> None:
     assert found.inertia == pytest.approx(plain.inertia)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000), known=st.integers(0, 6), k=st.integers(6, 12))
 def test_inertia_is_never_above_the_kmeans_it_begins_with(seed: int, known: int, k: int) -> None:
     points, targets = overlapping(known, 8, seed)
@@ -87,7 +86,6 @@ def test_inertia_is_never_above_the_kmeans_it_begins_with(seed: int, known: int,
     assert found.inertia == pytest.approx(naive, rel=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000), k=st.integers(3, 10))
 def test_labelled_points_keep_even_wrong_labels(seed: int, k: int) -> None:
     points = torch.randn(80, 4, generator=seeded(seed))
@@ -99,7 +97,6 @@ def test_labelled_points_keep_even_wrong_labels(seed: int, k: int) -> None:
     assert sorted(found.labels.unique().tolist()) == list(range(k))
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_free_points_are_with_the_nearest_centroid(seed: int) -> None:
     points, targets = overlapping(seed=seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -248,7 +248,6 @@ def test_the_estimate_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count_by_tree(rows, targets, 6, generator=seeded()).k == 6  # so many are known
 
 
-@settings(deadline=None)
 @given(n=st.integers(4, 40), k=st.integers(1, 4), seed=SEEDS, block=st.integers(1, 50))
 def test_leftover_clusters_are_those_nearer_to_another_centre(
     n: int, k: int, seed: int, block: int
@@ -267,7 +266,6 @@ def test_leftover_clusters_are_those_nearer_to_another_centre(
     assert count_leftover(rows, labels.numpy(), block_rows=block) == expected
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     n=st.integers(1, 60), k=st.integers(1, 6), seed=SEEDS,
     known=st.integers(0, 3), most=st.one_of(st.none(), st.integers(1, 80)),
@@ -313,7 +311,6 @@ def test_rise_is_the_slope_of_a_power_law() -> None:
     np.testing.assert_allclose(found, 2 * len(count.WINDOWS), rtol=1e-9)
 
 
-@settings(deadline=None)
 @given(n=st.integers(3, 25), known=st.integers(1, 4), seed=SEEDS)
 def test_recovery_is_the_f1_of_pairs_counted_one_by_one(n: int, known: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """Lent labels, against plain loops."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -25,7 +25,6 @@ def naive(points: Tensor, targets: Tensor, clusters: Tensor, count: int) -> list
     return out
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     n=st.integers(1, 30),
     count=st.integers(0, 4),
@@ -41,7 +40,6 @@ def test_labels_are_those_of_a_loop(n: int, count: int, block: int, seed: int) -
     assert found.tolist() == naive(points, targets, clusters, count)
 
 
-@settings(max_examples=40, deadline=None)
 @given(n=st.integers(1, 30), count=st.integers(0, 4), seed=st.integers(0, 9999))
 def test_given_labels_stay_and_only_so_many_are_lent(n: int, count: int, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -62,7 +62,6 @@ def naive_diffusion(
     return np.clip(w, 0, 1)
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(1, 25),
     neighbours=st.integers(1, 30),
@@ -109,7 +108,6 @@ def test_defaults_are_those_published() -> None:
     np.testing.assert_allclose(whole(graph).numpy(), expected, atol=1e-12)
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 25), neighbours=st.integers(1, 30), seed=SEEDS)
 def test_neighbour_graph_is_symmetric_with_loops_and_no_negative_edge(
     n: int, neighbours: int, seed: int
@@ -124,7 +122,6 @@ def test_neighbour_graph_is_symmetric_with_loops_and_no_negative_edge(
     np.testing.assert_allclose(dense.numpy(), naive_adjacency(points, neighbours), atol=1e-14)
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 25), neighbours=st.integers(1, 9), most=st.integers(1, 30), seed=SEEDS)
 def test_weights_lie_in_the_unit_interval(n: int, neighbours: int, most: int, seed: int) -> None:
     graph = diffusion_graph(units(n, seed).float(), neighbours, most=most)
@@ -137,7 +134,6 @@ def test_weights_lie_in_the_unit_interval(n: int, neighbours: int, most: int, se
         assert len(set(row)) == len(row)
 
 
-@settings(deadline=None)
 @given(n=st.integers(2, 25), neighbours=st.integers(1, 9), seed=SEEDS)
 def test_order_of_the_points_does_not_matter(n: int, neighbours: int, seed: int) -> None:
     points, targets = units(n, seed), some_targets(n, seed)
@@ -147,7 +143,6 @@ def test_order_of_the_points_does_not_matter(n: int, neighbours: int, seed: int)
     torch.testing.assert_close(moved, plain[order][:, order], atol=1e-12, rtol=0)
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 25), most=st.integers(1, 25), seed=SEEDS)
 def test_the_heaviest_weights_are_kept_and_the_rest_is_told(n: int, most: int, seed: int) -> None:
     points = units(n, seed)
@@ -168,7 +163,6 @@ def test_tables_are_as_narrow_as_the_fullest_row() -> None:
     assert graph.dropped == 0
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 25), neighbours=st.integers(1, 9), most=st.integers(1, 30), seed=SEEDS)
 def test_tables_of_one_width_hold_the_same_weights(
     n: int, neighbours: int, most: int, seed: int
@@ -258,7 +252,6 @@ def naive_filter(points: Tensor, neighbours: int) -> np.ndarray:
     return np.eye(len(a)) - laplacian / 2
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(1, 25),
     neighbours=st.integers(1, 30),
@@ -277,7 +270,6 @@ def test_smoothing_equals_the_dense_filter(
     )
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 20), neighbours=st.integers(1, 30), rounds=st.integers(1, 5), seed=SEEDS)
 def test_equal_points_stay_on_their_line(n: int, neighbours: int, rounds: int, seed: int) -> None:
     points = units(1, seed).repeat(n, 1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -46,7 +46,6 @@ def test_one_start_ends_where_scikit_learn_ends() -> None:
     assert found.inertia == pytest.approx(oracle.inertia_, rel=1e-4)
 
 
-@settings(max_examples=20, deadline=None)
 @given(n=st.integers(5, 60), k=st.integers(1, 5), seed=st.integers(0, 100))
 def test_result_is_a_fixed_point(n: int, k: int, seed: int) -> None:
     points = torch.randn(n, 3, generator=seeded(seed), dtype=torch.float64)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from torch import Tensor
@@ -43,7 +43,6 @@ def test_result_equals_a_naive_loop_from_the_same_start() -> None:
     torch.testing.assert_close(found.centroids, centroids, atol=1e-4, rtol=1e-4)
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 100), k=st.integers(3, 8))
 def test_labelled_points_keep_even_wrong_labels(seed: int, k: int) -> None:
     points = torch.randn(60, 4, generator=seeded(seed))

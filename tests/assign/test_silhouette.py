@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import silhouette_score
 from torch import Tensor
@@ -28,7 +28,6 @@ def problem(n: int, k: int, seed: int, spread: float = 1.0) -> tuple[Tensor, Ten
     return centres[owner] + noise, labels
 
 
-@settings(deadline=None)
 @given(n=st.integers(3, 60), k=st.integers(2, 12), seed=SEEDS, block=st.sampled_from([1, 7, 1024]))
 def test_silhouette_is_that_of_scikit_learn(n: int, k: int, seed: int, block: int) -> None:
     points, labels = problem(n, k, seed)
@@ -37,7 +36,6 @@ def test_silhouette_is_that_of_scikit_learn(n: int, k: int, seed: int, block: in
     assert found == pytest.approx(silhouette_score(points.numpy(), labels.numpy()), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(n=st.integers(3, 40), seed=SEEDS, shift=st.floats(-50, 50))
 def test_names_and_order_and_place_do_not_matter(n: int, seed: int, shift: float) -> None:
     points, labels = problem(n, 4, seed)

@@ -12,7 +12,7 @@ import numpy as np
 import ot
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from torch import Tensor
@@ -89,7 +89,6 @@ def test_small_eta_reaches_the_linear_program(seed: int) -> None:
     assert -(plan.dense() * scores).sum() >= exact.fun - 1e-5
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     n=st.integers(1, 25),
     k=st.integers(1, 8),
@@ -140,7 +139,6 @@ def test_relaxed_plan_equals_textbook_scaling_and_pot(rho: float) -> None:
     np.testing.assert_allclose(plan.dense(), oracle, atol=1e-8)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 1000), k=st.integers(1, 6), slack=st.floats(0.001, 20), dead=st.booleans()
 )
@@ -179,7 +177,6 @@ def test_slack_leads_from_the_prior_to_the_prediction() -> None:
     assert gaps[-1] == pytest.approx(float((free - nu).abs().sum()), abs=5e-3)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_permuting_rows_and_classes_permutes_the_plan(seed: int) -> None:
     scores, marginal = problem(20, 6, seed)
@@ -196,7 +193,6 @@ def test_permuting_rows_and_classes_permutes_the_plan(seed: int) -> None:
     torch.testing.assert_close(permuted.dense(), expected, atol=1e-9, rtol=0)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000), size=st.floats(-500, 500))
 def test_a_row_constant_changes_nothing(seed: int, size: float) -> None:
     scores, marginal = problem(15, 4, seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import adjusted_rand_score
@@ -17,7 +17,6 @@ def points_of(n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, 3)).astype(np.float32)
 
 
-@settings(deadline=None)
 @given(n=st.integers(2, 40), seed=SEEDS)
 def test_heights_and_cuts_are_those_of_scipy(n: int, seed: int) -> None:
     points = points_of(n, seed)
@@ -29,7 +28,6 @@ def test_heights_and_cuts_are_those_of_scipy(n: int, seed: int) -> None:
         assert adjusted_rand_score(tree.cut(k), other) == pytest.approx(1)
 
 
-@settings(deadline=None)
 @given(n=st.integers(2, 15), seed=SEEDS)
 def test_a_weight_stands_for_copies(n: int, seed: int) -> None:
     points = points_of(n, seed)
@@ -39,7 +37,6 @@ def test_a_weight_stands_for_copies(n: int, seed: int) -> None:
     np.testing.assert_allclose(heavy.heights[-(n - 1) :], light.heights, rtol=1e-5, atol=1e-9)
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 30), seed=SEEDS, k=st.integers(1, 30))
 def test_a_cut_leaves_k_clusters_and_heights_never_fall(n: int, seed: int, k: int) -> None:
     tree = ward_tree(points_of(n, seed), np.ones(n))

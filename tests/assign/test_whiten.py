@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -24,7 +24,6 @@ def naive(points: Tensor, dims: int) -> Tensor:
     return normalize(left[:, :dims], dim=1)  # the left vectors are the whitened components
 
 
-@settings(max_examples=30, deadline=None)
 @given(n=st.integers(8, 40), d=st.integers(1, 6), dims=st.integers(1, 9), seed=st.integers(0, 999))
 def test_all_cosines_are_those_of_the_decomposition(n: int, d: int, dims: int, seed: int) -> None:
     points = stretched(n, d, seed)
@@ -35,7 +34,6 @@ def test_all_cosines_are_those_of_the_decomposition(n: int, d: int, dims: int, s
     torch.testing.assert_close(found.norm(dim=1), torch.ones(n, dtype=torch.float64))
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 999), factor=st.floats(0.01, 100), shift=st.floats(-10, 10))
 def test_scale_and_place_do_not_matter(seed: int, factor: float, shift: float) -> None:
     points = stretched(30, 4, seed)
@@ -107,7 +105,6 @@ def naive_within(points: Tensor, targets: Tensor, shrinkage: float) -> Tensor:
     return products / lengths[:, None] / lengths
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 999), shrinkage=st.floats(0.05, 5), hidden=st.floats(0, 0.9))
 def test_cosines_are_those_under_the_inverse_covariance(
     seed: int, shrinkage: float, hidden: float

@@ -1,4 +1,7 @@
+import errno
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +27,19 @@ def toy(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cell._split.cache_clear()
     cell._problem.cache_clear()
     return data
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Refuse every connection to a network, and return the list of addresses that were tried."""
+    tried: list[Any] = []
+
+    def refuse(_: socket.socket, address: Any) -> None:
+        tried.append(address)
+        raise OSError(errno.ENETUNREACH, "no network in this test")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    return tried
 
 
 @pytest.fixture

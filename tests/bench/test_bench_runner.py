@@ -123,7 +123,7 @@ def test_row_of_other_settings_or_split_is_stale(toy: Path, encoder: str, tmp_pa
 
 
 def test_cells_that_cannot_run_say_why_and_are_tried_again(
-    toy: Path, encoder: str, tmp_path: Path
+    toy: Path, encoder: str, tmp_path: Path, connections: list[Any]
 ) -> None:
     out = tmp_path / "rows.jsonl"
     plan = make_plan(
@@ -135,9 +135,8 @@ def test_cells_that_cannot_run_say_why_and_are_tried_again(
         },
         {"tiny": encoder, "gone": str(tmp_path / "no" / "folder")},
     )  # fmt: skip
-    started = time.monotonic()
     _, summary = run(plan, out)
-    assert time.monotonic() - started < 20  # nobody waits for a network
+    assert not connections
     assert (summary.scored, summary.skipped, summary.failed) == (1, 5, 0)
     reasons = {
         (row["dataset"], row["encoder"], row["k_rule"]): row["skip"]

@@ -1,7 +1,6 @@
 """Several configs in one run: each has its file of rows, all share the processes."""
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,14 +162,13 @@ def test_interrupt_counts_every_config_and_the_same_command_goes_on(
 
 
 def test_weights_that_are_not_here_hold_nobody_up(
-    config: Callable[..., Path], encoder: str, tmp_path: Path
+    config: Callable[..., Path], encoder: str, tmp_path: Path, connections: list[Any]
 ) -> None:
     gone = config("a", encoder="no-such-owner/no-such-model", method="ronid")
     here = config("b", method="ronid", more=toy_benchmark.QUICK)
-    started = time.monotonic()
     done = bench_run(gone, here, "--encoder", f"tiny={encoder}")
-    assert time.monotonic() - started < 20
     assert done.exit_code == 0, done.output
+    assert not connections
     assert "0 of 2 cells done, 2 could not run; rows: benchmarks/results/a.jsonl" in done.output
     assert "2 of 2 cells done; rows: benchmarks/results/b.jsonl" in done.output
     assert encoder not in Path("benchmarks/results/b.jsonl").read_text()

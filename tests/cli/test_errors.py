@@ -290,7 +290,6 @@ def test_unknown_preset(refused: Callable[..., str], calls: Path) -> None:
     assert said == "no preset 'slow'; choose one of: auto, paper, default, fast"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [

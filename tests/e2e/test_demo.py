@@ -1,7 +1,6 @@
 """The demo as a newcomer meets it: the embedded encoder, the whole corpus, the real command."""
 
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,27 +17,25 @@ KIND = re.compile("  (new|known)  ")
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str, float]:
-    """Run the demo once: its folder, stdout, stderr and seconds."""
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """Run the demo once: its folder, stdout and stderr."""
     out = tmp_path_factory.mktemp("demo") / "demo-run"
-    started = time.monotonic()
     done = ronid("demo", "--out", out)
     assert done.returncode == 0, done.stderr
-    return out, done.stdout, done.stderr, time.monotonic() - started
+    return out, done.stdout, done.stderr
 
 
-def test_demo_ends_with_tables_and_the_report(demo: tuple[Path, str, str, float]) -> None:
-    out, stdout, stderr, seconds = demo
+def test_demo_ends_with_tables_and_the_report(demo: tuple[Path, str, str]) -> None:
+    out, stdout, stderr = demo
     lines = stdout.splitlines()
     kinds = [match.group() for match in map(KIND.search, lines[:-2]) if match]
     assert (kinds.count("  new  "), kinds.count("  known  ")) == (8, 16)
     assert lines[-2].split() == ["ACC", "known", "novel", "NMI", "ARI", "H-score"]
     assert stderr.splitlines()[-1] == f"report: {out / 'report.html'}"
     assert (out / "report.html").is_file()
-    assert seconds < 240
 
 
-def test_demo_beats_kmeans_on_the_same_embeddings(demo: tuple[Path, str, str, float]) -> None:
+def test_demo_beats_kmeans_on_the_same_embeddings(demo: tuple[Path, str, str]) -> None:
     import torch
 
     from ronid.config import EncoderConfig

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,12 +15,9 @@ import pytest
 
 from tests.helpers import cli_corpus
 from tests.helpers.cli_corpus import ok
-from tests.helpers.studio_server import LISTENING
+from tests.helpers.forkserver_cli import Started
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes are POSIX"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes are POSIX")
 
 RESULTS = (
     "assignments.parquet", "intents.json", "encoder/weights.safetensors", "history.jsonl",
@@ -38,19 +34,14 @@ class Case:
     options: tuple[str, ...]
     expected: dict[str, bytes]
 
-    def start(self, run: Path) -> subprocess.Popen[bytes]:
-        """Start the fit with a checkpoint after every epoch."""
-        return launch("fit", str(self.corpus), "--out", str(run), *self.options)
+    def start(self, run: Path) -> Started:
+        """Start the fit."""
+        return launch("fit", self.corpus, "--out", run, *self.options)
 
 
-def launch(*arguments: str) -> subprocess.Popen[bytes]:
-    """Start a command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", LISTENING, *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=cli_corpus.environment(**EVERY_EPOCH),
-    )
+def launch(*arguments: str | Path) -> Started:
+    """Start a command that writes a checkpoint after every epoch."""
+    return cli_corpus.start(*arguments, **EVERY_EPOCH)
 
 
 def results(run: Path) -> dict[str, bytes]:
@@ -100,7 +91,7 @@ def begun(run: Path) -> bool:
 
 
 def kill_when(
-    process: subprocess.Popen[bytes],
+    process: Started,
     run: Path,
     moment: Callable[[Path], bool],
     by: signal.Signals = signal.SIGKILL,
@@ -108,14 +99,14 @@ def kill_when(
     """Wait for a moment of the run, send the signal, and return what stderr got."""
     until = time.monotonic() + 120
     while not moment(run):
-        assert process.poll() is None, "the run ended before the moment came"
+        assert not process.ended(), "the run ended before the moment came"
         assert time.monotonic() < until
         time.sleep(0.002)
     process.send_signal(by)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == (-by if by == signal.SIGKILL else 130)
+    done = process.wait(60)
+    assert done.returncode == (-by if by == signal.SIGKILL else 130)
     assert json.loads((run / "run.json").read_text())["finished"] is False
-    return said.decode()
+    return done.stderr
 
 
 def check_resumed(run: Path, case: Case) -> None:
@@ -135,7 +126,15 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("just begun", marks=pytest.mark.slow),
+        pytest.param("pre-training", marks=pytest.mark.slow),
+        "contrast",
+        "late EM epoch",
+    ],
+)
 def test_killed_run_resumes_to_the_same_bits(case: Case, tmp_path: Path, moment: str) -> None:
     run = tmp_path / "run"
     kill_when(case.start(run), run, MOMENTS[moment])
@@ -172,7 +171,7 @@ def test_run_killed_while_encoding(tmp_path: Path, encoder: Path, quick: Path) -
         return bool(list(run.glob("work/cache/*.partial")))
 
     run = tmp_path / "run"
-    kill_when(launch("fit", str(corpus), "--out", str(run), *options), run, encoding)
+    kill_when(launch("fit", corpus, "--out", run, *options), run, encoding)
     assert list(run.glob("work/cache/*.partial"))
     assert not list(run.glob("work/cache/*.bin"))
     ok("fit", "--resume", run, "--quiet")

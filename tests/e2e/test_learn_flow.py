@@ -4,7 +4,6 @@ import json
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -355,24 +354,20 @@ def test_a_version_that_was_not_recorded_is_found_when_the_review_opens(run: Pat
     assert looked_at(run).version == 2
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_version(run: Path) -> None:
     decide(run, Accept("i4"), Merge(("i0", "i3"), "i0"))
     old, state = files(run), looked_at(run).view().state
     rng, seen = random.Random(0), set()
-    command = [sys.executable, "-m", "ronid", "learn", str(run), "--quiet", "--device", "cpu"]
     for attempt in range(8):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=cli_corpus.environment()
-        )
+        process = cli_corpus.start("learn", run, "--quiet", "--device", "cpu")
         until = time.monotonic() + 60
-        while not (run / "versions" / "next").exists() and process.poll() is None:
+        while not (run / "versions" / "next").exists() and not process.ended():
             assert time.monotonic() < until
             time.sleep(0.002)
         time.sleep(rng.random() * 0.6 * attempt)
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.wait(60)
         pointer = run / "versions" / "current"
         number = int(pointer.read_text()) if pointer.exists() else 0
         seen.add(number)

@@ -14,7 +14,13 @@ from tests.helpers.method_configs import QUICK
 RONID = {"preset": "fast", "contrast": {"epochs": 1}, "m_step": {"epochs": 2}}
 
 
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("kmeans", "dec", "ronid") else pytest.mark.slow)
+        for name in METHODS
+    ],
+)
 def test_a_run_of_any_method_can_be_used_like_one_of_ours(
     name: str, tmp_path: Path, corpus: Path, encoder: Path
 ) -> None:

@@ -5,8 +5,12 @@ import itertools
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.helpers import cli_corpus
 from tests.helpers.cli_corpus import ok, ronid
+
+pytestmark = pytest.mark.slow
 
 TOPICS = {
     "退款": ["退款", "退钱", "多收费", "发票"],

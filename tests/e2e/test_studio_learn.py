@@ -20,7 +20,6 @@ from ronid.learn.standing import read_standing
 from ronid.review import open_desk
 from tests.helpers.studio_server import Server, serving, start, stop
 
-pytestmark = pytest.mark.slow
 PASSWORD = "correct horse"
 
 
@@ -71,6 +70,7 @@ def training(run: Path) -> Any:
     return until(lambda: (now := read_standing(run)) and now.phase == "running" and now)
 
 
+@pytest.mark.service
 def test_the_studio_goes_on_with_the_new_version_and_back(run: Path) -> None:
     with serving(run, "--password", PASSWORD) as server:
         decide(server, kind="merge", intents=["i3", "i4"], into="i3")
@@ -135,6 +135,7 @@ def test_a_kill_of_the_server_loses_nothing(run: Path) -> None:
     assert not any(entry.problem for entry in desk.entries())
 
 
+@pytest.mark.service
 def test_another_server_sees_it_and_cancels_it(run: Path) -> None:
     with (
         serving(run, "--password", PASSWORD) as one,
@@ -155,6 +156,7 @@ def test_another_server_sees_it_and_cancels_it(run: Path) -> None:
         assert "nothing is being trained" in refused.value.read().decode()
 
 
+@pytest.mark.service
 def test_a_training_by_the_command_is_seen_and_the_page_moves_on(run: Path) -> None:
     with serving(run, "--password", PASSWORD) as server:
         decide(server, kind="accept", intent="i1")
@@ -180,6 +182,7 @@ def test_a_killed_training_leaves_the_run_and_says_so(run: Path) -> None:
             assert phase(server, "done", "failed")["phase"] == "done"
 
 
+@pytest.mark.service
 def test_decisions_in_postgresql_are_learnt_and_the_version_taken_back(
     run: Path, postgres_url: str
 ) -> None:

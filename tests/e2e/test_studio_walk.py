@@ -18,7 +18,6 @@ from tests.helpers.cli_corpus import ok
 from tests.helpers.studio_server import ARGUMENTS, CHROMIUM, Server, Trouble, come_in, serving
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]

@@ -5,7 +5,6 @@ import json
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from contextlib import AbstractContextManager
@@ -209,25 +208,21 @@ def test_runs_that_cannot_be_updated_are_refused(run: Path, corpus: Path) -> Non
     assert "is not finished" in ronid("update", run, corpus).stderr
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_version(run: Path) -> None:
     new = cli_corpus.write_csv(run.parent / "new.csv", late_rows())
     update(run, early_rows()[1::8])
     old = files(folder_of(run))
     rng, seen = random.Random(0), set()
-    command = [sys.executable, "-m", "ronid", "update", str(run), str(new), "--quiet"]
     for attempt in range(8):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=cli_corpus.environment()
-        )
+        process = cli_corpus.start("update", run, new, "--quiet")
         until = time.monotonic() + 60
-        while not (run / "versions" / "next").exists() and process.poll() is None:
+        while not (run / "versions" / "next").exists() and not process.ended():
             assert time.monotonic() < until
             time.sleep(0.002)
         time.sleep(rng.random() * 0.25 * attempt)
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.wait(60)
         number = int((run / "versions" / "current").read_text())
         seen.add(number)
         folder = run / "versions" / str(number)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.encode.dropout import ByteDropout
@@ -17,7 +17,6 @@ def test_share_of_zeros_and_mean_are_those_of_dropout(probability: float) -> Non
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.floats(0, 0.9))
-@settings(max_examples=50, deadline=None)
 def test_every_unit_is_dropped_or_scaled(shape: list[int], probability: float) -> None:
     values = torch.arange(1.0, 1 + torch.Size(shape).numel()).view(shape)
     layer = ByteDropout(probability)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -103,7 +103,6 @@ def test_rows_of_any_lengths_agree(tiny: TinyEncoder, family: str) -> None:
     backbone = build(tiny(family), 1)
     longest = prepare(backbone, ["please " * 12]).lengths[0] - 2
 
-    @settings(max_examples=15, deadline=None)
     @given(
         lengths=st.lists(st.integers(1, int(longest)), min_size=1, max_size=6),
         times=st.sampled_from([1, 4 * BOX_ROWS]),
@@ -328,7 +327,6 @@ def test_gradients_are_those_of_finite_differences() -> None:
     filling=st.integers(0, 5),
     more=st.integers(0, 4),
 )
-@settings(max_examples=50, deadline=None)
 def test_means_equal_a_loop_in_the_order_of_the_batch_and_ignore_filling(
     lengths: list[int], times: int, filling: int, more: int
 ) -> None:

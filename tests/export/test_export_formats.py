@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.errors import UsageError
@@ -33,7 +33,6 @@ def written(to: str, made: Catalogue, folder: Path, options: Options | None = No
 
 
 @pytest.mark.parametrize("to", FORMATS)
-@settings(deadline=None, max_examples=40)
 @given(groups=st.lists(st.lists(said, min_size=2, max_size=6, unique=True), min_size=1, max_size=4),
        names=st.lists(called, min_size=4, max_size=4))  # fmt: skip
 def test_round_trip(to: str, groups: list[list[str]], names: list[str]) -> None:
@@ -103,7 +102,6 @@ def test_rasa_sees_no_entities_and_no_retrieval_intents(tmp_path: Path) -> None:
     assert domain == {"version": "3.1", "intents": ["yes", "faq_topic"]}
 
 
-@settings(deadline=None, max_examples=60)
 @given(texts=st.lists(said, min_size=2, max_size=8, unique=True))
 def test_rasa_reads_every_utterance_as_it_was_meant(texts: list[str]) -> None:
     with TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.export.catalogue import Row
@@ -70,7 +70,6 @@ def test_white_space_is_no_utterance() -> None:
 
 
 @pytest.mark.parametrize("once", [None, "intent", "export"])
-@settings(deadline=None)
 @given(
     said=st.lists(
         st.tuples(

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.export.batch import Options
@@ -29,7 +29,6 @@ def rule(to: str):
 
 
 @pytest.mark.parametrize("to", PATTERNS)
-@settings(deadline=None)
 @given(names=st.lists(called, max_size=12))
 def test_names_are_legal_unique_and_stable(to: str, names: list[str]) -> None:
     made = legal_names(intents(names), rule(to))

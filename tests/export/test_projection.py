@@ -2,7 +2,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.export.projection import NEIGHBOURS, _reduce, _sample, place, project
@@ -64,7 +64,6 @@ def test_a_point_between_two_anchors_is_placed_half_way() -> None:
     np.testing.assert_allclose(placed, [[0.5, 1.5]], atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=80), st.integers(6, 40))
 def test_every_intent_is_in_the_sample(labels: list[int], size: int) -> None:
     rows = _sample(len(labels), np.array(labels), size, np.random.default_rng(0))
@@ -95,9 +94,8 @@ def test_broken_embeddings_are_refused() -> None:
         project(np.ones(3))
 
 
-@pytest.mark.slow
 def test_a_demo_is_projected_within_ten_seconds() -> None:
     points, labels = blobs(1600, 20)
-    started = time.perf_counter()
+    started = time.process_time()  # other work on the machine does not count
     project(points, labels=labels)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -215,7 +215,7 @@ def test_every_utterance_shown_takes_the_direction_of_its_own_text(
     page.get_by_role("button", name="gift_card", exact=True).click()
     page.locator("#list-summary").click()
     for shown in ("#rows details li", "#list-items li span", "#rows .description", "#rows .name"):
-        assert page.locator(shown).count()
+        expect(page.locator(shown)).not_to_have_count(0)
         assert page.locator(f"{shown}:not([dir=auto])").count() == 0
     arabic = page.locator("#rows details li", has_text=report_data.texts[5]).first
     assert arabic.evaluate("e => getComputedStyle(e).direction") == "rtl"

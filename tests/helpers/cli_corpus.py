@@ -113,6 +113,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **forkserver_cli.FIXED, "COLUMNS": "120", **more}
 
 
+def start(*arguments: str | Path, **env: str) -> forkserver_cli.Started:
+    """Start the command."""
+    return forkserver_cli.start(arguments, env=environment(**env))
+
+
 def ronid(
     *arguments: str | Path, cwd: Path | None = None, stdin: bytes = b"", **env: str
 ) -> subprocess.CompletedProcess[str]:

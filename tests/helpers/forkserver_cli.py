@@ -1,14 +1,16 @@
-"""Commands in processes of their own that need not import torch anew, which takes seconds of each.
+"""Commands in their own processes, without the seconds that importing torch takes each time.
 
-A process that has imported what commands import waits, and is forked for each (the fork server of
-`multiprocessing`): the copy runs the command to its end as a new process would, with its own
-arguments, folder, environment and streams. A command is started from nothing where its environment
-tells Python itself something.
+One process imports what the commands need and is forked for each command (the fork server of
+`multiprocessing`). The fork runs the command as a new process would, with its own arguments,
+folder, environment and streams. If the environment holds a setting of Python itself
+(`PYTHON...`), the command starts in a new interpreter.
 """
 
 import atexit
+import contextlib
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,65 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(list(IMPORTED))
 
 
+class Started:
+    """A command that runs in a process of its own."""
+
+    def __init__(
+        self, words: list[str], env: Mapping[str, str], cwd: Path | None, stdin: bytes
+    ) -> None:
+        self.words = words
+        self._folder = tempfile.TemporaryDirectory()
+        self._streams = [Path(self._folder.name, name) for name in ("stdin", "stdout", "stderr")]
+        self._streams[0].write_bytes(stdin)
+        place = Path.cwd() if cwd is None else cwd
+        self.process = _CONTEXT.Process(target=_run, args=(words, dict(env), place, self._streams))
+        before = dict(os.environ)
+        os.environ.update(FIXED)  # for the waiting process, if this is the first command
+        try:
+            self.process.start()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def ended(self) -> bool:
+        """Return whether the process is gone."""
+        return self.process.exitcode is not None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send the process a signal; does nothing if it has just ended."""
+        assert self.process.pid is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
+
+    def wait(self, timeout_s: float) -> Done:
+        """Wait until the command ends and return what it wrote.
+
+        Raises:
+            subprocess.TimeoutExpired: It did not end in time, and was killed.
+        """
+        self.process.join(timeout_s)
+        code = self.process.exitcode
+        if code is None:
+            self.process.kill()
+            self.process.join()
+        written = [path.read_text("utf-8") if path.exists() else "" for path in self._streams[1:]]
+        self._folder.cleanup()
+        if code is None:
+            raise subprocess.TimeoutExpired(self.words, timeout_s, *written)
+        return Done(self.words, code, *written)
+
+
+def start(
+    arguments: Sequence[str | Path],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+) -> Started:
+    """Start `ronid` with arguments; see `command`."""
+    return Started(["ronid", *map(str, arguments)], env, cwd, stdin)
+
+
 def command(
     arguments: Sequence[str | Path],
     *,
@@ -56,32 +117,15 @@ def command(
     Raises:
         subprocess.TimeoutExpired: It did not end in time, and was killed.
     """
-    words = ["ronid", *map(str, arguments)]
     changed = {key for key in FIXED if env.get(key, FIXED[key]) != FIXED[key]}
     if changed or any(key.startswith("PYTHON") and os.environ.get(key) != env[key] for key in env):
+        words = ["ronid", *map(str, arguments)]
         cold = [sys.executable, "-m", *words]
         done = subprocess.run(
             cold, input=stdin, capture_output=True, cwd=cwd, env=env, check=False, timeout=timeout_s
         )
         return Done(words, done.returncode, done.stdout.decode(), done.stderr.decode())
-    with tempfile.TemporaryDirectory() as folder:
-        streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
-        streams[0].write_bytes(stdin)
-        place = Path.cwd() if cwd is None else cwd
-        process = _CONTEXT.Process(target=_run, args=(words, dict(env), place, streams))
-        before = dict(os.environ)
-        os.environ.update(FIXED)  # for the waiting process, if this is the first command
-        try:
-            process.start()
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-        process.join(timeout_s)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-            raise subprocess.TimeoutExpired(words, timeout_s)
-        return Done(words, process.exitcode, *(path.read_text("utf-8") for path in streams[1:]))
+    return start(arguments, env=env, cwd=cwd, stdin=stdin).wait(timeout_s)
 
 
 def _run(words: list[str], env: dict[str, str], cwd: Path, streams: list[Path]) -> None:
@@ -89,6 +133,8 @@ def _run(words: list[str], env: dict[str, str], cwd: Path, streams: list[Path]) 
     for number, path in enumerate(streams):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
         os.dup2(os.open(path, flags), number)
+    # A shell may have started the tests in the background, where interrupts are ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing had closed it
     os.chdir(cwd)
     os.environ.clear()

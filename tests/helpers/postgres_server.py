@@ -4,7 +4,6 @@ import glob
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -20,12 +19,6 @@ def find_postgres() -> Path | None:
     if found:
         return Path(found[-1]).parent
     return Path(os.path.realpath(on_path)).parent if on_path else None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +37,6 @@ def postgres_url() -> Iterator[str]:
             account = pwd.getpwnam("nobody")
         who = {"user": account.pw_uid, "group": account.pw_gid}
         os.chown(folder, account.pw_uid, account.pw_gid)
-    port = free_port()
 
     def run(program: str, *arguments: str) -> None:
         subprocess.run(
@@ -57,10 +49,11 @@ def postgres_url() -> Iterator[str]:
 
     data = str(folder / "data")
     run("initdb", "-D", data, "-U", "ronid", "-A", "trust", "--no-sync")
-    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder}"
+    # Only a Unix socket in a folder of our own, so that no port can be taken.
+    options = f"-c listen_addresses= -c unix_socket_directories={folder}"
     run("pg_ctl", "-D", data, "-w", "-l", str(folder / "log"), "-o", options, "start")
     try:
-        yield f"postgresql://ronid@127.0.0.1:{port}/postgres"
+        yield f"postgresql://ronid@/postgres?host={folder}"
     finally:
         run("pg_ctl", "-D", data, "-m", "immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Commands and a studio that run in processes of their own, and people in a real browser."""
 
 import os
+import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -42,34 +42,33 @@ class Server:
         return f"http://localhost:{self.port}"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def start(run: Path, *options: str) -> Server:
-    """Start a studio and wait until it answers."""
-    port = free_port()
-    command = [sys.executable, "-m", "ronid", "review", str(run), "--port", str(port)]
+    """Start a studio on a free port and wait until it answers."""
+    command = [sys.executable, "-m", "ronid", "review", str(run), "--port", "0", "--no-browser"]
     process = subprocess.Popen(
-        [*command, "--no-browser", *options],
+        [*command, *options],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line.decode())
+        if address := re.search(r"http://[^/]+:(\d+)/", lines[-1]):
+            break
+    else:
+        raise AssertionError("".join(lines))
+    port = int(address[1])
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            assert process.stderr is not None
-            raise AssertionError(process.stderr.read().decode())
+    while time.monotonic() < deadline and process.poll() is None:
         try:
             with urllib.request.urlopen(f"http://localhost:{port}/enter", timeout=5):
                 return Server(process, port)
         except OSError:
             time.sleep(0.1)
     process.kill()
-    raise AssertionError("the studio does not answer")
+    raise AssertionError(f"the studio does not answer: {process.stderr.read().decode()}")
 
 
 def stop(server: Server) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.errors import UsageError
@@ -110,7 +110,6 @@ def test_moves_into_an_intent_that_was_merged_have_held() -> None:
     assert verdict(review(Move((1,), "i2"), Merge(("i2", "i3"), "i3")))[0] == "held"
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 100_000), st.integers(0, 15))
 def test_shifts_lead_where_training_sees_what_is_free(seed: int, count: int) -> None:
     made, rng = Review(), np.random.default_rng(seed)

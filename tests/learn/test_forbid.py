@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
@@ -31,7 +31,6 @@ def problem(seed: int, closed: tuple[int, ...] = ()) -> Split:
     return Split(["x"] * N, targets, ("a",), K, forbidden=forbidden, closed=closed)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 7))
 def test_scores_without_pairs_agree_with_a_loop(seed: int, block: int) -> None:
     points, prototypes, split = unit(N, seed), unit(K, seed + 1), problem(seed)
@@ -51,7 +50,6 @@ def test_scores_where_nothing_is_banned_are_the_same_object() -> None:
 
 
 @pytest.mark.parametrize("rule", ["transport", "kmeans"])
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_no_step_gives_a_row_what_it_must_not_get(rule: str, seed: int) -> None:
     split = problem(seed, closed=(4,))
@@ -71,7 +69,6 @@ def test_no_step_gives_a_row_what_it_must_not_get(rule: str, seed: int) -> None:
             assert given_rows[row] or labels[row] != intent
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_nearest_allowed_agrees_with_a_loop(seed: int) -> None:
     split = problem(seed, closed=(2,))
@@ -84,7 +81,6 @@ def test_nearest_allowed_agrees_with_a_loop(seed: int) -> None:
         assert int(found[row]) == best
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.floats(0, 0.15)), min_size=6, max_size=6))
 def test_vouched_shares_are_believed_and_the_rest_keeps_its_proportions(
     shares: list[float | None],

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.errors import UsageError
@@ -143,7 +143,6 @@ def naive_refused(made: Review) -> set[tuple[int, str]]:
     return now
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 100_000), st.integers(1, 25))
 def test_lessons_of_random_reviews_agree_with_a_naive_reading(seed: int, count: int) -> None:
     made, rng = Review(), np.random.default_rng(seed)
@@ -176,7 +175,6 @@ def test_lessons_of_random_reviews_agree_with_a_naive_reading(seed: int, count: 
     assert has.tolist() == [k < found.known for k in range(len(found.ids))]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 8), st.sets(st.integers(0, 7)), st.integers(0, 5))
 def test_whoever_was_there_keeps_the_number(n: int, gone: set[int], made: int) -> None:
     before = [f"i{k}" for k in range(n)]

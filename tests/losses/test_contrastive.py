@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -31,7 +31,6 @@ def naive_loss(s: Tensor, positives: list[list[bool]], tau: float) -> float:
     return sum(losses) / len(losses) if losses else 0.0
 
 
-@settings(max_examples=40, deadline=None)
 @given(labels=st.lists(st.integers(-1, 3), min_size=1, max_size=10), seed=st.integers(0, 1000))
 def test_loss_of_labels_equals_a_loop(labels: list[int], seed: int) -> None:
     s = units(len(labels), seed=seed)
@@ -41,7 +40,6 @@ def test_loss_of_labels_equals_a_loop(labels: list[int], seed: int) -> None:
     assert float(loss) >= 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(b=st.integers(1, 8), seed=st.integers(0, 1000))
 def test_loss_of_a_mask_equals_a_loop(b: int, seed: int) -> None:
     s = units(b, seed=seed)
@@ -50,7 +48,6 @@ def test_loss_of_a_mask_equals_a_loop(b: int, seed: int) -> None:
     assert float(loss) == pytest.approx(naive_loss(s, mask.tolist(), 0.07))
 
 
-@settings(max_examples=40, deadline=None)
 @given(labels=st.lists(st.integers(-1, 3), min_size=1, max_size=10), seed=st.integers(0, 1000))
 def test_loss_per_pair_equals_a_loop(labels: list[int], seed: int) -> None:
     s, tau = units(len(labels), seed=seed), 0.3
@@ -112,7 +109,6 @@ def test_gradients_stay_finite_at_small_temperature() -> None:
     assert s.grad.isfinite().all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), b=st.integers(1, 12), m=st.integers(1, 5))
 def test_neighbour_mask_equals_a_loop(seed: int, b: int, m: int) -> None:
     generator = torch.Generator().manual_seed(seed)
@@ -128,7 +124,6 @@ def test_neighbour_mask_equals_a_loop(seed: int, b: int, m: int) -> None:
             assert bool(mask[i, j]) == (a == c or c in neighbours[a].tolist() or bool(same_class))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.sampled_from([0, 2, 3, 7]), min_size=1, max_size=12),
     near=st.lists(st.lists(st.integers(0, 7), min_size=3, max_size=3), min_size=8, max_size=8),

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -44,7 +44,6 @@ def test_shares_are_fifteen_percent_and_eighty_ten_ten() -> None:
     assert float(other.float().mean()) == pytest.approx(0.1, abs=0.02)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1000), probability=st.floats(0, 1))
 def test_only_chosen_tokens_change_and_special_ones_never(seed: int, probability: float) -> None:
     ids, special = batch(4, 12)
@@ -109,7 +108,6 @@ def rows_of(ids: Tensor) -> Tensor:
     return torch.arange(len(ids))[:, None].expand_as(ids)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 1000),
     share=st.floats(0, 1),
@@ -186,7 +184,6 @@ def test_gradient_is_that_of_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda x: language_model_loss(x, labels), logits)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.integers(1, 6),
     length=st.integers(1, 12),

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -37,7 +37,6 @@ def naive(z: list[list[float]], m: list[list[float]], w: list[list[float]], tau:
     return sum(losses) / max(1, len(losses))
 
 
-@settings(max_examples=50, deadline=None)
 @given(tau=st.sampled_from([0.07, 0.2, 1.0]), **sizes)
 def test_loss_equals_a_loop(b: int, n: int, seed: int, tau: float) -> None:
     z, m, w = units(b, seed=seed), units(n, seed=seed + 1), some_weights(b, n, seed)
@@ -45,7 +44,6 @@ def test_loss_equals_a_loop(b: int, n: int, seed: int, tau: float) -> None:
     assert float(memory_contrast_loss(z, m, w, tau)) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(order=st.permutations(range(7)), seed=st.integers(0, 99))
 def test_order_of_the_memory_does_not_matter(order: list[int], seed: int) -> None:
     z, m, w = units(4, seed=seed), units(7, seed=seed + 1), some_weights(4, 7, seed)
@@ -53,7 +51,6 @@ def test_order_of_the_memory_does_not_matter(order: list[int], seed: int) -> Non
     assert float(mixed) == pytest.approx(float(memory_contrast_loss(z, m, w, 0.2)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(more=st.floats(0, 1), **sizes)
 def test_loss_is_never_negative_and_falls_with_every_weight(
     b: int, n: int, seed: int, more: float

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -98,7 +98,6 @@ LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
 
 
-@settings(max_examples=40, deadline=None)
 @given(b=st.integers(1, 8), seed=seeds)
 def test_similarities_equal_a_loop(b: int, seed: int) -> None:
     logits = noise(b, 3, seed=seed)
@@ -106,7 +105,6 @@ def test_similarities_equal_a_loop(b: int, seed: int) -> None:
     assert torch.allclose(pair_similarities(logits), torch.tensor(expected, dtype=torch.float64))
 
 
-@settings(max_examples=40, deadline=None)
 @given(b=st.integers(1, 8), seed=seeds, stretch=st.floats(1e-3, 1e3))
 def test_similarities_are_symmetric_and_blind_to_length(b: int, seed: int, stretch: float) -> None:
     logits = noise(b, 4, seed=seed).float()
@@ -139,7 +137,6 @@ def test_similarities_of_half_precision_are_computed_in_single() -> None:
     assert torch.equal(s, pair_similarities(logits.float()))
 
 
-@settings(max_examples=60, deadline=None)
 @given(labels=classes, seed=seeds, upper=st.floats(0.3, 0.95), lower=st.floats(0.05, 0.95))
 def test_adaptive_loss_equals_a_loop(
     labels: list[int], seed: int, upper: float, lower: float
@@ -151,7 +148,6 @@ def test_adaptive_loss_equals_a_loop(
     assert float(loss) == pytest.approx(naive_adaptive(logits, upper, lower, labels), abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(labels=classes, seed=seeds, threshold=st.floats(0.1, 0.9), step=st.floats(0, 0.1))
 def test_pairs_in_doubt_cost_nothing(
     labels: list[int], seed: int, threshold: float, step: float
@@ -164,7 +160,6 @@ def test_pairs_in_doubt_cost_nothing(
     assert float(adaptive_pair_loss(logits, threshold, threshold, unlabelled)) == float(narrow)
 
 
-@settings(max_examples=40, deadline=None)
 @given(b=st.integers(1, 8), seed=seeds)
 def test_rotated_logits_cost_the_same(b: int, seed: int) -> None:
     logits, (rotation, _) = noise(b, 4, seed=seed), torch.linalg.qr(noise(4, 4, seed=seed + 1))
@@ -197,7 +192,6 @@ def test_thresholds_may_be_tensors_that_change_in_place() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(labels=classes, seed=seeds)
 def test_given_loss_equals_a_loop(labels: list[int], seed: int) -> None:
     logits = noise(len(labels), 3, seed=seed)
@@ -205,7 +199,6 @@ def test_given_loss_equals_a_loop(labels: list[int], seed: int) -> None:
     assert float(loss) == pytest.approx(naive_given(logits, labels), abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(labels=classes, seed=seeds)
 def test_unlabelled_rows_do_not_change_the_given_loss(labels: list[int], seed: int) -> None:
     logits, targets = noise(len(labels), 3, seed=seed), torch.tensor(labels)
@@ -223,7 +216,6 @@ def test_golden_given_loss() -> None:
     assert float(loss) == pytest.approx(-2 * math.log(0.6) / 4, rel=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
 @given(b=st.integers(1, 6), seed=seeds, margin=st.floats(0.1, 3))
 def test_divergence_loss_equals_a_loop(b: int, seed: int, margin: float) -> None:
     logits, similar = 2 * noise(b, 3, seed=seed), random_pairs(b, seed)
@@ -232,7 +224,6 @@ def test_divergence_loss_equals_a_loop(b: int, seed: int, margin: float) -> None
     assert float(loss) == pytest.approx(float(expected), abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=st.lists(st.integers(0, 3), min_size=1, max_size=6), seed=seeds)
 def test_gradient_of_divergence_leaves_targets_alone(rows: list[int], seed: int) -> None:
     logits, similar = 2 * noise(len(rows), 3, seed=seed), random_pairs(len(rows), seed)
@@ -243,7 +234,6 @@ def test_gradient_of_divergence_leaves_targets_alone(rows: list[int], seed: int)
     assert torch.allclose(found, expected)
 
 
-@settings(max_examples=40, deadline=None)
 @given(b=st.integers(2, 8), seed=seeds, shift=st.floats(-50, 50))
 def test_divergence_is_blind_to_a_shift_of_logits(b: int, seed: int, shift: float) -> None:
     logits, similar = noise(b, 4, seed=seed), random_pairs(b, seed)
@@ -275,7 +265,6 @@ def test_an_utterance_that_comes_twice_is_no_pair() -> None:
     assert float(pair_divergence_loss(logits, similar, rows=torch.zeros(4))) == 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(labels=classes, seed=seeds, order=st.randoms(use_true_random=False))
 def test_order_of_the_batch_does_not_matter(labels: list[int], seed: int, order: object) -> None:
     b = len(labels)

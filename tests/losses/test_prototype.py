@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -88,7 +88,6 @@ def test_per_batch_update_takes_one_step() -> None:
     assert updated[0].equal(mu[0])
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     labels=st.lists(st.integers(0, 4), min_size=1, max_size=12),
     momentum=st.floats(0.5, 0.999),
@@ -167,7 +166,6 @@ def test_inter_golden() -> None:
     assert float(inter_cluster_loss(opposite, 0.5)) == pytest.approx(-2)
 
 
-@settings(max_examples=30, deadline=None)
 @given(k=st.integers(2, 8), seed=st.integers(0, 1000))
 def test_inter_is_bounded_and_symmetric(k: int, seed: int) -> None:
     mu = units(k, seed=seed)

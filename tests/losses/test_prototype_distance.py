@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -45,7 +45,6 @@ def naive(
     return total / len(features)
 
 
-@settings(max_examples=40, deadline=None)
 @given(temperature=st.sampled_from([0.07, 0.5, 3.0]), **sizes)
 def test_losses_equal_loops(b: int, k: int, seed: int, temperature: float) -> None:
     z, mu, g = noise(b, 3, seed=seed), noise(k, 3, seed=seed + 1), noise(b, seed=seed).abs()
@@ -56,7 +55,6 @@ def test_losses_equal_loops(b: int, k: int, seed: int, temperature: float) -> No
     assert float(soft_cosine_loss(z, mu, temperature, g)) == pytest.approx(wide)
 
 
-@settings(max_examples=40, deadline=None)
 @given(factor=st.floats(0.1, 10), **sizes)
 def test_one_grows_with_its_space_and_the_other_is_blind_to_length(
     b: int, k: int, seed: int, factor: float
@@ -72,7 +70,6 @@ def test_one_grows_with_its_space_and_the_other_is_blind_to_length(
 
 
 @both
-@settings(max_examples=25, deadline=None)
 @given(
     order=st.permutations(range(6)), prototypes=st.permutations(range(4)), seed=st.integers(0, 99)
 )

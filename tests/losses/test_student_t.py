@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -55,7 +55,6 @@ def close(found: Tensor, expected: Table) -> bool:
     return torch.allclose(found, torch.tensor(expected, dtype=found.dtype))
 
 
-@settings(max_examples=40, deadline=None)
 @given(d=st.integers(1, 4), **sizes)
 def test_assignment_equals_a_loop(n: int, k: int, d: int, seed: int) -> None:
     points, centres = 3 * noise(n, d, seed=seed), 3 * noise(k, d, seed=seed + 1)
@@ -63,7 +62,6 @@ def test_assignment_equals_a_loop(n: int, k: int, d: int, seed: int) -> None:
     assert close(student_t(points, centres), expected)
 
 
-@settings(max_examples=40, deadline=None)
 @given(shift=st.floats(-100, 100), **sizes)
 def test_assignment_is_blind_to_a_shift_and_highest_at_the_nearest_centre(
     n: int, k: int, seed: int, shift: float
@@ -97,7 +95,6 @@ def test_assignment_of_half_precision_is_computed_in_single() -> None:
     assert torch.equal(q, student_t(points.float(), centres.float()))
 
 
-@settings(max_examples=40, deadline=None)
 @given(**sizes)
 def test_target_equals_a_loop(n: int, k: int, seed: int) -> None:
     q, shares = soft(n, k, seed), noise(k, seed=seed).exp()
@@ -105,7 +102,6 @@ def test_target_equals_a_loop(n: int, k: int, seed: int) -> None:
     assert close(sharpened(q, shares), naive_sharpened(q.tolist(), shares.tolist()))
 
 
-@settings(max_examples=40, deadline=None)
 @given(factor=st.floats(1e-3, 1e3), **sizes)
 def test_target_is_a_distribution_and_surer_where_clusters_are_equal(
     n: int, k: int, seed: int, factor: float
@@ -119,7 +115,6 @@ def test_target_is_a_distribution_and_surer_where_clusters_are_equal(
     assert (equal.max(dim=1).values >= q.max(dim=1).values - 1e-12).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(cut=st.integers(0, 8), **sizes)
 def test_batches_with_the_shares_of_the_set_give_the_targets_of_the_set(
     n: int, k: int, seed: int, cut: int
@@ -155,7 +150,6 @@ def test_shares_of_another_size_are_refused() -> None:
         sharpened(soft(4, 3), torch.ones(2))
 
 
-@settings(max_examples=40, deadline=None)
 @given(**sizes)
 def test_loss_equals_a_loop(n: int, k: int, seed: int) -> None:
     q, p = soft(n, k, seed), soft(n, k, seed + 1)
@@ -163,7 +157,6 @@ def test_loss_equals_a_loop(n: int, k: int, seed: int) -> None:
     assert float(self_training_loss(q, p)) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(**sizes)
 def test_loss_is_smallest_at_its_target(n: int, k: int, seed: int) -> None:
     q = soft(n, k, seed)
@@ -194,7 +187,6 @@ def test_loss_gives_no_gradient_to_its_target() -> None:
     assert torch.allclose(q.grad, -p.detach() / q.detach() / 4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(order=st.permutations(range(6)), centres=st.permutations(range(4)), seed=seeds)
 def test_order_of_points_and_centres_does_not_matter(
     order: list[int], centres: list[int], seed: int
@@ -224,7 +216,6 @@ def test_a_step_downhill_moves_points_to_their_centre() -> None:
     assert points.grad[1] < 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(**sizes)
 def test_a_target_that_moves_along_has_the_same_value(n: int, k: int, seed: int) -> None:
     q = soft(n, k, seed)

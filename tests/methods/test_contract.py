@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,22 @@ CPU = torch.device("cpu")
 
 Config = Callable[..., MethodConfig]
 
+REPRESENTATIVES = ("kmeans", "dec", "cdac_plus", "gcd", "dwgf", "usnid", "ronid")
+"""Methods with different paths through the shared code: no training, an autoencoder, pairs,
+contrast, a graph, aligned clusters, and all presets of RoNID."""
+
 every_method = pytest.mark.parametrize(("name", "preset"), CASES)
+fast_for_representatives = pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        pytest.param(*case, marks=[] if case[0] in REPRESENTATIVES else pytest.mark.slow)
+        for case in CASES
+    ],
+)
+"""Every method; the fast tier runs the representatives and the slow tier the rest."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def short(tiny: TinyEncoder, recipe: Recipe) -> Config:
     """Return a function from method and preset to a recipe that learns something in seconds."""
 
@@ -50,7 +63,7 @@ def short(tiny: TinyEncoder, recipe: Recipe) -> Config:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def quick(tiny: TinyEncoder, recipe: Recipe) -> Config:
     """Return the same for tests of mechanics: an epoch or two a stage."""
 
@@ -63,6 +76,18 @@ def quick(tiny: TinyEncoder, recipe: Recipe) -> Config:
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def quick_fit(quick: Config, utterances: Toy, few_utterances: Toy) -> Callable[..., Discovery]:
+    """Return a function from method, preset and number of rows to a quick fit, made once."""
+    splits = {300: utterances.split(dev=30), 60: few_utterances.split(dev=12)}
+
+    @cache
+    def fit_once(name: str, preset: str, rows: int) -> Discovery:
+        return run(splits[rows], quick(name, preset))
+
+    return fit_once
 
 
 def run(split: Split, config: MethodConfig, seed: int = 0, **how: Any) -> Discovery:
@@ -101,7 +126,7 @@ def check(found: Discovery, split: Split, config: MethodConfig) -> None:
         assert np.isfinite(losses).all()
 
 
-@every_method
+@fast_for_representatives
 def test_beats_chance_by_far(name: str, preset: str, short: Config, utterances: Toy) -> None:
     split = utterances.split(dev=30)
     found = run(split, short(name, preset))
@@ -112,11 +137,11 @@ def test_beats_chance_by_far(name: str, preset: str, short: Config, utterances: 
 
 @every_method
 def test_every_stage_trains_and_features_move(
-    name: str, preset: str, quick: Config, utterances: Toy
+    name: str, preset: str, quick: Config, quick_fit: Callable[..., Discovery], utterances: Toy
 ) -> None:
     # Untrained features are good enough to beat chance, so that nothing else would notice.
     split, config = utterances.split(dev=30), quick(name, preset)
-    found = run(split, config)
+    found = quick_fit(name, preset, 300)
     assert tuple(dict.fromkeys(row["stage"] for row in found.history)) == STAGES[name, preset]
     encoder = build_encoder(config.encoder, CPU, seed=0, n_intents=split.n_intents)
     untrained = encoder.embed_all(encoder.prepare(inputs_of(split))).numpy()
@@ -124,11 +149,12 @@ def test_every_stage_trains_and_features_move(
     assert moved == bool(STAGES[name, preset])
 
 
-@every_method
-def test_same_seed_same_result(name: str, preset: str, quick: Config, utterances: Toy) -> None:
-    split = utterances.split(dev=30)
-    one, two = (run(split, quick(name, preset), seed=3) for _ in range(2))
-    assert_same(one, two)
+@fast_for_representatives
+def test_same_seed_same_result(
+    name: str, preset: str, quick: Config, quick_fit: Callable[..., Discovery], utterances: Toy
+) -> None:
+    again = run(utterances.split(dev=30), quick(name, preset))
+    assert_same(again, quick_fit(name, preset, 300))
 
 
 def assert_same(one: Discovery, two: Discovery) -> None:
@@ -137,7 +163,7 @@ def assert_same(one: Discovery, two: Discovery) -> None:
     assert one.history == two.history
 
 
-@every_method
+@fast_for_representatives
 def test_works_without_labels_or_says_that_it_needs_them(
     name: str, preset: str, quick: Config, few_utterances: Toy
 ) -> None:
@@ -149,7 +175,7 @@ def test_works_without_labels_or_says_that_it_needs_them(
         run(split, quick(name, preset))
 
 
-@every_method
+@fast_for_representatives
 @pytest.mark.parametrize("more", [0, 2])
 def test_works_with_every_row_labelled(
     name: str, preset: str, quick: Config, few_utterances: Toy, more: int
@@ -159,14 +185,14 @@ def test_works_with_every_row_labelled(
     assert np.array_equal(found.labels, few_utterances.classes)
 
 
-@every_method
+@fast_for_representatives
 def test_works_when_all_intents_are_known(
     name: str, preset: str, quick: Config, few_utterances: Toy
 ) -> None:
     run(few_utterances.split(known=6), quick(name, preset))
 
 
-@every_method
+@fast_for_representatives
 @pytest.mark.parametrize("known", [0, 3])
 def test_works_with_one_row_per_intent(name: str, preset: str, quick: Config, known: int) -> None:
     if METHODS[name].needs_labels and not known:
@@ -176,19 +202,20 @@ def test_works_with_one_row_per_intent(name: str, preset: str, quick: Config, kn
         run(make_toy(6, 6).split(known=known, every=1), quick(name, preset))
 
 
-@every_method
+@fast_for_representatives
 def test_works_with_one_intent(name: str, preset: str, quick: Config, few_utterances: Toy) -> None:
     split = few_utterances.split(known=int(METHODS[name].needs_labels))
     assert set(run(replace(split, n_intents=1), quick(name, preset)).labels) == {0}
 
 
 @every_method
-def test_truth_is_never_used(name: str, preset: str, quick: Config, few_utterances: Toy) -> None:
-    split = few_utterances.split(dev=12)
-    told = run(replace(split, truth=few_utterances.classes), quick(name, preset))
-    untold = run(split, quick(name, preset))
-    assert np.array_equal(told.labels, untold.labels)
-    assert np.array_equal(told.prototypes, untold.prototypes)
+def test_truth_is_never_used(
+    name: str, preset: str, quick: Config, quick_fit: Callable[..., Discovery], few_utterances: Toy
+) -> None:
+    split = replace(few_utterances.split(dev=12), truth=few_utterances.classes)
+    with_truth, without = run(split, quick(name, preset)), quick_fit(name, preset, 60)
+    assert np.array_equal(with_truth.labels, without.labels)
+    assert np.array_equal(with_truth.prototypes, without.prototypes)
 
 
 @every_method
@@ -243,15 +270,32 @@ class _KillDuring(Silent):
             raise _Killed
 
 
-@every_method
-def test_fit_killed_in_any_epoch_ends_as_if_it_had_not_been(
-    name: str, preset: str, quick: Config, few_utterances: Toy, tmp_path: Path
+KILLS = [
+    *[(*case, True) for case in CASES if case[0] == "ronid"],
+    *[(*case, False) for case in CASES if case[0] in REPRESENTATIVES and case[0] != "ronid"],
+    *[pytest.param(*case, True, marks=pytest.mark.slow) for case in CASES if case[0] != "ronid"],
+]
+"""Method, preset and whether the fit is killed in every epoch or only in the last of each stage."""
+
+
+@pytest.mark.parametrize(("name", "preset", "every_epoch"), KILLS)
+def test_killed_fit_ends_as_if_it_had_not_been_killed(
+    name: str,
+    preset: str,
+    every_epoch: bool,
+    quick: Config,
+    quick_fit: Callable[..., Discovery],
+    few_utterances: Toy,
+    tmp_path: Path,
 ) -> None:
     split, config = few_utterances.split(dev=12), quick(name, preset)
-    whole = run(split, config)
+    whole = quick_fit(name, preset, 60)
+    moments = [(row["stage"], row["epoch"]) for row in whole.history]
+    if not every_epoch:
+        moments = list(dict(moments).items())
     path = tmp_path / "killed.safetensors"
-    for row in whole.history:
-        killer = _KillDuring(row["stage"], row["epoch"])
+    for moment in moments:
+        killer = _KillDuring(*moment)
         with pytest.raises(_Killed):
             run(split, config, progress=killer, checkpoint=Checkpoint(path, every_s=0.0))
     assert_same(run(split, config, checkpoint=Checkpoint(path, every_s=0.0)), whole)

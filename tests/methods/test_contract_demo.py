@@ -18,6 +18,8 @@ from ronid.train.state import Training
 from tests.helpers.method_configs import CASES
 from tests.helpers.toy_corpus import Toy
 
+pytestmark = pytest.mark.slow
+
 INTENTS, ROWS = 8, 15
 
 CODE = {

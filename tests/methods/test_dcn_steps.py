@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.config import updated
@@ -40,7 +40,6 @@ def one_by_one(
 
 
 class TestRunningMeans:
-    @settings(deadline=None, max_examples=40)
     @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 20), st.integers(0, 100))
     def test_equal_points_taken_one_by_one(self, seed: int, k: int, b: int, first: int) -> None:
         rng = np.random.default_rng(seed)

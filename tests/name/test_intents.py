@@ -2,7 +2,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.name import name_intents
@@ -143,7 +143,6 @@ def test_texts_and_labels_of_different_length_are_refused() -> None:
         name_intents(texts[:2], discovery)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.text(max_size=25), max_size=4), min_size=1, max_size=6))
 def test_names_of_any_text_are_unique_and_not_empty(groups: list[list[str]]) -> None:
     found = names(groups, known=("lost_card",))
@@ -156,7 +155,6 @@ def test_the_same_discovery_gets_the_same_names() -> None:
     assert name_intents(*discover(groups)) == name_intents(*discover(groups))
 
 
-@pytest.mark.slow
 def test_naming_18000_utterances_takes_seconds() -> None:
     rng = np.random.default_rng(0)
     vocabulary = np.array([f"w{index}x" for index in range(3000)])
@@ -164,7 +162,7 @@ def test_naming_18000_utterances_takes_seconds() -> None:
         [" ".join(vocabulary[rng.integers(k * 15, k * 15 + 60, size=9) % 3000]) for _ in range(120)]
         for k in range(150)
     ]
-    started = time.perf_counter()
+    started = time.process_time()  # other work on the machine does not count
     found = names(groups)
-    assert time.perf_counter() - started < 15
+    assert time.process_time() - started < 15
     assert len(set(found)) == 150

@@ -10,7 +10,7 @@ from tests.helpers.postgres_server import postgres_url
 __all__ = ["postgres_url"]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.service)])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where the events of a test are kept."""
     if request.param == "sqlite":

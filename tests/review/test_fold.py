@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.errors import UsageError
@@ -282,7 +282,6 @@ def random_walk(seed: int, steps: int) -> Timeline:
     return times
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_folding_step_by_step_equals_folding_from_scratch(seed: int) -> None:
     times = random_walk(seed, 60)
@@ -298,7 +297,6 @@ def test_folding_step_by_step_equals_folding_from_scratch(seed: int) -> None:
     assert [entry.problem for entry in again.entries] == [""] * len(times.entries)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_any_earlier_version_is_what_it_was(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -317,7 +315,6 @@ def test_any_earlier_version_is_what_it_was(seed: int) -> None:
     assert same(do(times, Return(wanted)), states[wanted])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_undoing_everything_is_the_start_and_redoing_it_the_end(seed: int) -> None:
     times = random_walk(seed, 40)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.errors import UsageError
@@ -24,7 +24,6 @@ def naive_centres(state: State) -> np.ndarray:
     return centres
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_centres_follow_every_change(seed: int) -> None:
     rng = np.random.default_rng(seed)

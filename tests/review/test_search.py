@@ -66,8 +66,8 @@ def test_search_is_quick_among_a_hundred_thousand() -> None:
     for query, least in (("word1 word2", 1), ("o", 100_000), ("word4999", 1), ("nothing", 0)):
         taken = []
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             found = index.find(query)
-            taken.append(time.perf_counter() - start)
-        assert min(taken) < 0.5  # the best of some: other work on the machine is not ours
+            taken.append(time.process_time() - start)
+        assert min(taken) < 0.5
         assert len(found) >= least

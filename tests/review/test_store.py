@@ -133,7 +133,6 @@ while True:
 """
 
 
-@pytest.mark.slow
 def test_killing_the_writers_loses_no_confirmed_event(
     where: str, run_name: str, tmp_path: Path
 ) -> None:

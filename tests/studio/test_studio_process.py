@@ -49,6 +49,7 @@ def run_command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.service
 def test_other_addresses_are_refused_without_a_password(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
     done = run_command(str(tmp_path / "run"), "--host", "0.0.0.0", "--no-browser")
@@ -57,6 +58,7 @@ def test_other_addresses_are_refused_without_a_password(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.service
 def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     done = run_command(str(tmp_path / "nothing"))
     assert done.returncode == 2
@@ -64,6 +66,7 @@ def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.service
 def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
     with serving(tmp_path / "run") as server:
@@ -90,7 +93,6 @@ def rename_on(server: Server, who: str, confirmed: dict[int, str]) -> None:
             confirmed[done["seq"]] = name
 
 
-@pytest.mark.slow
 def test_killing_the_server_under_load_loses_no_confirmed_action(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
     confirmed: dict[int, str] = {}
@@ -119,7 +121,7 @@ def test_killing_the_server_under_load_loses_no_confirmed_action(tmp_path: Path)
     desk.close()
 
 
-@pytest.mark.slow
+@pytest.mark.service
 def test_two_servers_over_one_file_see_each_other(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
     with (

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -35,14 +35,12 @@ def start(name: str, layers: int, **changes: int | bool) -> Encoder:
     return build_encoder(config, torch.device("cpu"), seed=0)
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 999))
 def test_words_count_where_they_tell_intents_apart(seed: int) -> None:
     telling, targets = intents(seed)
     assert chosen_weight(noise(seed, len(targets)), telling, targets) == WORD_WEIGHTS[-1]
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 999))
 def test_words_that_say_nothing_are_left_out(seed: int) -> None:
     telling, targets = intents(seed, d=32)

@@ -67,7 +67,8 @@ def test_the_rate_rises_in_the_epochs_of_the_warm_up(epochs: int, steps: int, sh
     rising = warmup_epochs(epochs, OptimiserConfig(warmup_share=share))
     factors = [linear_factor(step, epochs * steps, share) for step in range(epochs * steps)]
     risen = [number for number, factor in enumerate(factors) if factor == 1.0]
-    assert not factors or abs(risen[0] + 1 - max(1, rising * steps)) <= 0.5
+    # The schedule rounds the warm-up to a whole step; half a step may miss by the last digit.
+    assert not factors or abs(risen[0] + 1 - max(1, rising * steps)) <= 0.5 + 1e-9
 
 
 def test_without_warm_up_the_first_step_is_full() -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 from torch import Tensor, nn
@@ -68,7 +68,6 @@ class TestPairHead:
         assert torch.equal(made.train(True)(vectors), made.train(False)(vectors))
         assert not list(made.buffers())  # nothing that a checkpoint of weights would miss
 
-    @settings(max_examples=20, deadline=None)
     @given(shift=st.floats(-3, 3), factor=st.floats(0.5, 4), seed=st.integers(0, 99))
     def test_shift_and_scale_of_all_vectors_change_nothing(
         self, shift: float, factor: float, seed: int
@@ -113,7 +112,6 @@ class TestPairLoss:
         assert loss.item() == 0
         assert not logits.grad.any()
 
-    @settings(max_examples=20, deadline=None)
     @given(seed=st.integers(0, 99))
     def test_names_of_intents_do_not_matter(self, seed: int) -> None:
         generator = seeded(seed)
@@ -155,7 +153,6 @@ class TestPairPrecision:
         assert pair_precision(network, [0] * 3, np.zeros(3, int), 1) == {}
 
 
-@settings(max_examples=30, deadline=None)
 @given(pairs=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=1, max_size=40))
 def test_average_precision_is_that_of_scikit_learn(pairs: list[tuple[bool, int]]) -> None:
     hits = np.array([True, *(hit for hit, _ in pairs)])

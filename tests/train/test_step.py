@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -94,7 +94,6 @@ def test_only_gradients_that_are_too_long_are_clipped(clip: float, clipped: bool
     assert norm == pytest.approx(0.25 if clipped else float(plain.norm()), rel=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
 @given(epochs=st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=6), min_size=1, max_size=4))
 def test_means_are_those_of_the_steps_since_the_last_call(epochs: list[list[float]]) -> None:
     model, values = linear(), iter([x for epoch in epochs for x in epoch])

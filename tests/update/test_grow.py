@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.reject import Scope
@@ -256,7 +256,6 @@ def test_least_size_follows_the_old_intents(sizes: list[int], least: int) -> Non
     assert least_size(np.array(sizes, np.int64)) == least
 
 
-@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 1000), strange=st.integers(0, 40), given_rows=st.integers(0, 5))
 def test_growing_keeps_its_promises(seed: int, strange: int, given_rows: int) -> None:
     rng = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ronid.update.novelty import (
@@ -27,7 +27,6 @@ def nearest(point: int, points: np.ndarray, count: int) -> list[int]:
     return [i for _, i in sorted(cosines, reverse=True)[:count]]
 
 
-@settings(max_examples=20, deadline=None)
 @given(old=st.integers(2, 40), came=st.integers(1, 30), seed=st.integers(0, 99))
 def test_newness_is_that_of_a_loop_over_all(old: int, came: int, seed: int) -> None:
     points = some(old + came, seed)
@@ -53,7 +52,6 @@ def test_what_came_together_is_new_and_what_joins_old_ones_is_not() -> None:
     assert np.median(found[:20]) > 0.2
 
 
-@settings(max_examples=20, deadline=None)
 @given(group=st.integers(2, 30), others=st.integers(2, 30), seed=st.integers(0, 99))
 def test_own_share_is_a_share_and_that_of_a_loop_where_sides_are_equal(
     group: int, others: int, seed: int
@@ -97,7 +95,6 @@ def test_as_many_neighbours_are_asked_as_told(neighbours: int) -> None:
     assert (newness < 0.03).all() == (neighbours == 1)
 
 
-@settings(max_examples=20, deadline=None)
 @given(n=st.integers(0, 12), m=st.integers(0, 8), least=st.floats(0, 1), seed=st.integers(0, 99))
 def test_near_is_what_so_many_old_ones_are_no_nearer_to_another(
     n: int, m: int, least: float, seed: int

@@ -8,37 +8,37 @@ from typing import Annotated
 import typer
 
 from ronid.cli.console import Bars, note
-from ronid.cli.options import Quiet, Run
+from ronid.cli.options import Quiet, ReviewStore, Run
 
 PORT = 8712
 
 
 def review(
     run: Run,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 for a free one.", min=0, max=65535)] = PORT,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 127.0.0.1 is this machine only.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 picks a free port.", min=0, max=65535)
+    ] = PORT,
     password: Annotated[
         str | None,
         typer.Option(
             envvar="RONID_PASSWORD",
-            help="Password or token; needed on any address but this machine's own.",
+            help="Password to sign in, 8 characters or more; programs send it as a bearer token. "
+            "Required if other machines can reach --host.",
         ),
     ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            envvar="RONID_REVIEW_STORE",
-            help="Where decisions are kept: a path or a postgresql:// URL; review.sqlite in RUN.",
-        ),
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
+    store: ReviewStore = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Review a run in the browser: rename, merge, split, move, accept; nothing is lost.
+    """Review the intents of a run in the browser: accept, rename, merge, split, move.
 
-    Every decision is written down at once and can be undone. The run itself is not changed.
+    Every decision is saved immediately and can be undone. The run itself does not change until it
+    is retrained, in the browser or with `ronid learn`. The command needs the extra `studio`.
     """
-    from ronid.errors import MissingExtraError, UsageError
+    from ronid.errors import MissingExtraError
     from ronid.run import open_finished
 
     folder = open_finished(run)
@@ -47,20 +47,19 @@ def review(
     except ImportError as missing:
         raise MissingExtraError(missing.name or "nicegui", "studio") from None
     check_address(host, password)
-    if port and not _is_free(host, port):
-        raise UsageError(f"port {port} of {host} is in use; give another with --port, or 0")
+    listener = _bind(host, port)
     _keep_vectors(folder.path, quiet)
     from ronid.studio.hall import open_hall
     from ronid.studio.session import Door
 
     hall = open_hall(run, store, said=note)
-    port = port or _free_port(host)
+    port = listener.getsockname()[1]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if not quiet:
         note(f"reviewing {run} at {address} (stop with Ctrl+C)")
     if browser and not os.environ.get("CI"):
         _open_later(address)
-    serve(hall, Door(hall.room.base.run, password), host, port)
+    serve(hall, Door(hall.room.base.run, password), host, listener)
 
 
 def _keep_vectors(folder: Path, quiet: bool) -> None:
@@ -82,22 +81,20 @@ def _keep_vectors(folder: Path, quiet: bool) -> None:
     write_vectors(folder, model.transform(texts, None if quiet else Bars()))
 
 
-def _is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+def _bind(host: str, port: int) -> socket.socket:
+    """Take the port now, so that no other program gets it before the server starts."""
+    from ronid.errors import UsageError
 
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise UsageError(
+            f"port {port} of {host} is in use; give another with --port, or 0"
+        ) from None
+    return listener
 
 
 def _open_later(address: str) -> None:

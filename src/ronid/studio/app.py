@@ -1,7 +1,9 @@
 """The studio put together: pages, API and guard in one application, and a server for it."""
 
 import logging
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -73,14 +75,14 @@ def check_address(host: str, password: str | None) -> None:
         raise UsageError("the password is too short; give 8 characters or more")
 
 
-def serve(hall: Hall, door: Door, host: str, port: int) -> None:
+def serve(hall: Hall, door: Door, host: str, listener: socket.socket) -> None:
     """Answer until the process is interrupted.
 
     Args:
         hall: Leads to the review; it is opened and closed.
         door: What it takes to come in.
-        host: Address to listen on.
-        port: Port to listen on.
+        host: Address that `listener` is bound to.
+        listener: Socket to accept connections on.
 
     Raises:
         MissingExtraError: NiceGUI or uvicorn is not installed.
@@ -94,15 +96,15 @@ def serve(hall: Hall, door: Door, host: str, port: int) -> None:
     studio = make_studio(hall, door, local=is_loopback(host))
     hall.open()
     try:
-        uvicorn.run(
+        config = uvicorn.Config(
             studio,  # type: ignore[arg-type]
-            host=host,
-            port=port,
             log_level="warning",
             access_log=False,  # paths hold what people search for
             ws_max_size=2**20,
             timeout_graceful_shutdown=2,
             server_header=False,
         )
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
     finally:
         hall.close()

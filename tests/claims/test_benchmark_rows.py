@@ -11,6 +11,8 @@ import pytest
 
 from tests.helpers import ROOT
 
+pytestmark = pytest.mark.claims
+
 DATASETS = ("clinc", "banking", "stackoverflow")
 
 

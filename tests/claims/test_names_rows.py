@@ -11,6 +11,8 @@ from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 from tests.helpers.finished_run import SHOP, make_run
 
+pytestmark = pytest.mark.claims
+
 
 def rows(dataset: str) -> list[dict[str, Any]]:
     lines = (ROOT / "benchmarks/results/names.jsonl").read_text(encoding="utf-8").splitlines()

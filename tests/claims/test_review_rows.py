@@ -12,6 +12,8 @@ import pytest
 from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 
+pytestmark = pytest.mark.claims
+
 STORED = ROOT / "benchmarks/results/review.jsonl"
 ROWS = [json.loads(line) for line in STORED.read_text(encoding="utf-8").splitlines()]
 

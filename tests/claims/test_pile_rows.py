@@ -11,6 +11,8 @@ import pytest
 from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 
+pytestmark = pytest.mark.claims
+
 
 def rows_of(name: str) -> list[dict[str, Any]]:
     path = ROOT / "benchmarks" / "results" / f"{name}.jsonl"

@@ -12,6 +12,8 @@ from ronid.types import Split
 from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 
+pytestmark = pytest.mark.claims
+
 ROWS = [
     json.loads(line)
     for line in (ROOT / "benchmarks/results/update.jsonl").read_text(encoding="utf-8").splitlines()

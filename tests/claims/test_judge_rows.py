@@ -10,6 +10,8 @@ from scipy.stats import spearmanr
 
 from tests.helpers import ROOT
 
+pytestmark = pytest.mark.claims
+
 RESULTS = ROOT / "benchmarks" / "results"
 
 

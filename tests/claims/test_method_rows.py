@@ -11,6 +11,8 @@ from ronid.methods import METHODS
 from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 
+pytestmark = pytest.mark.claims
+
 tables = load_benchmark("method_tables")
 DATASETS = ("clinc", "banking", "stackoverflow")
 
