@@ -20,7 +20,6 @@ from ronid.version import __version__
 
 app = typer.Typer(
     name="ronid",
-    help="New intent discovery: from a file of utterances to named intents.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -36,10 +35,17 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _ronid(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """New intent discovery: from a file of utterances to named intents."""
+    """Discover the intents in a file of utterances.
+
+    Give RoNID a few labeled examples and a pool of unlabeled utterances. It classifies the intents
+    you know, and discovers, counts and names the ones you don't. To try it, run: ronid demo
+    """
 
 
 app.command()(demo)

@@ -19,47 +19,84 @@ if TYPE_CHECKING:
     from ronid.bench.sheets import Sheet
 
 app = typer.Typer(
-    help="Run the public benchmarks; tables, comparisons and figures from stored rows.",
+    help="Run the public benchmarks and show the results in tables, comparisons and figures.",
     no_args_is_help=True,
 )
 
 RowFiles = Annotated[
-    list[Path], typer.Argument(metavar="ROWS...", help="Files that `ronid bench run` wrote.")
+    list[Path],
+    typer.Argument(metavar="ROWS...", help="Result files (.jsonl) written by `ronid bench run`."),
 ]
 
 ConfigFiles = Annotated[
-    list[Path], typer.Argument(metavar="CONFIG", help="TOML files of cells, most urgent first.")
+    list[Path],
+    typer.Argument(
+        metavar="CONFIG", help="TOML files that define benchmark jobs, highest priority first."
+    ),
 ]
 RowsFolder = Annotated[
     Path | None,
     typer.Option(
-        metavar="FOLDER", help="Folder of <name of CONFIG>.jsonl; benchmarks/results by default."
+        metavar="FOLDER",
+        help="Folder for the result files, each named after its CONFIG. Default: "
+        "benchmarks/results.",
     ),
 ]
+METRICS = (
+    "Metrics, comma-separated: nmi, ari, acc, known_acc, novel_acc, h_score, macro_acc, tail_acc. "
+    "All are in percent, higher is better."
+)
+ARGMAX = "argmax (inductive: nearest intent, one utterance at a time)"
+REFIT = "refit (transductive: clusters the test set)"
 
 
 @app.command("run")
 def run_command(
     configs: ConfigFiles,
-    out: Annotated[Path | None, typer.Option(help="File of rows, for one CONFIG only.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Result file (.jsonl), only with a single CONFIG.")
+    ] = None,
     rows: RowsFolder = None,
     encoder: Annotated[
         list[str] | None,
-        typer.Option("--encoder", metavar="TITLE=FOLDER", help="Where the weights of one lie."),
+        typer.Option(
+            "--encoder",
+            metavar="TITLE=FOLDER",
+            help="Model folder of the encoder that the CONFIGs call TITLE. Repeat the option for "
+            "several.",
+        ),
     ] = None,
     device: Device = "auto",
     minutes: Annotated[
         float | None,
-        typer.Option(min=0, help="Start no cell that by stored rows ends later, nor any after it."),
+        typer.Option(
+            min=0,
+            help="Time limit in minutes. Stop scheduling jobs whose estimated finish time exceeds "
+            "it. Default: no limit.",
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the cells.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Number of processes that run benchmark jobs in parallel.")
+    ] = 1,
     beside: Annotated[
-        int, typer.Option(min=0, help="Processes of other commands on the same device, noted.")
+        int,
+        typer.Option(
+            min=0,
+            help="Number of processes of other commands on the same device. Stored with the "
+            "results and used to estimate run times.",
+        ),
     ] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the benchmark jobs without running them.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run every cell of the CONFIGs that is not stored yet; stop and go on as you like."""
+    """Run the benchmark jobs of one or more config files and store the results.
+
+    A benchmark job is one method with one preset, encoder and seed on one dataset. Jobs whose
+    results are already stored with the same settings are skipped: after an interruption, run the
+    same command again.
+    """
     from ronid.bench.plan import read_encoders
     from ronid.bench.runner import Run, run_tasks, todo
     from ronid.bench.sheets import read_sheets
@@ -161,20 +198,27 @@ def _name(sheets: "Sequence[Sheet]", sheet: "Sheet") -> str:
 @app.command("table")
 def table_command(
     rows: RowFiles,
-    format: Annotated[str, typer.Option(help="markdown, csv or html.")] = "markdown",
-    rule: Annotated[str, typer.Option(help="argmax, refit or both.")] = "argmax",
+    format: Annotated[str, typer.Option(help="Output format: markdown, csv or html.")] = "markdown",
+    rule: Annotated[str, typer.Option(help=f"Evaluation: {ARGMAX}, {REFIT} or both.")] = "argmax",
     by: Annotated[
-        str, typer.Option(help="Leading columns, with commas; what differs is added.")
+        str,
+        typer.Option(
+            help="Leading columns, comma-separated. RoNID adds the settings that differ between "
+            "the results."
+        ),
     ] = "method,variant,encoder,preset,known_ratio",
-    measures: Annotated[
-        str, typer.Option(help="nmi, ari, acc, known_acc, novel_acc, h_score; with commas.")
-    ] = "nmi,ari,acc",
+    measures: Annotated[str, typer.Option(help=METRICS)] = "nmi,ari,acc",
     published: Annotated[
-        str, typer.Option(help="Published lines: all, own (of the same methods) or none.")
+        str,
+        typer.Option(
+            help="Published results to add: all, own (only of the methods in ROWS) or none."
+        ),
     ] = "all",
-    out: Annotated[Path | None, typer.Option(help="File to write instead of printing.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. Default: print the table.")
+    ] = None,
 ) -> None:
-    """Show mean and deviation over seeds, with published figures beside ours."""
+    """Print the mean and standard deviation over seeds, next to published results."""
     from ronid.bench.render import FORMATS, write_table
     from ronid.bench.rows import read_all
     from ronid.bench.table import make_table
@@ -199,15 +243,32 @@ def table_command(
 @app.command("compare")
 def compare_command(
     rows: RowFiles,
-    a: Annotated[str, typer.Option("--a", help='Such as "preset=fast,variant=".')],
+    a: Annotated[
+        str,
+        typer.Option(
+            "--a",
+            help="Results of A, as comma-separated NAME=VALUE pairs, for example "
+            '"preset=fast,variant=".',
+        ),
+    ],
     b: Annotated[
-        str | None, typer.Option("--b", help="Likewise; without it, the published figures.")
+        str | None,
+        typer.Option(
+            "--b",
+            help="Results of B, in the same form. Default: the published results of A's method.",
+        ),
     ] = None,
-    measures: Annotated[str, typer.Option(help="Scores to compare, with commas.")] = "acc",
-    rule: Annotated[str, typer.Option(help="argmax or refit.")] = "argmax",
+    measures: Annotated[str, typer.Option(help=METRICS)] = "acc",
+    rule: Annotated[str, typer.Option(help=f"Evaluation: {ARGMAX} or {REFIT}.")] = "argmax",
     as_json: AsJson = False,
 ) -> None:
-    """Test whether A is better than B on the same splits, or than what was published."""
+    """Test whether two settings differ on the same splits, or one setting and published results.
+
+    Prints the mean difference A - B in percentage points (positive: A is better), its 95 %
+    bootstrap interval, and the p-values of a t-test and a Wilcoxon signed-rank test. Results of A
+    and B are paired by split and seed. NAME in --a and --b is a field of the result files, for
+    example dataset, method, variant, preset or seed.
+    """
     from dataclasses import asdict
 
     from ronid.bench.compare import compare, compare_published, read_selector, select
@@ -247,9 +308,13 @@ def compare_command(
 @on_interrupt("what is drawn stays, run the same command again")
 def figures_command(
     rows: RowFiles,
-    out: Annotated[Path, typer.Option(help="Folder for SVG files.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Folder for the SVG files.", file_okay=False)],
 ) -> None:
-    """Draw what the stored rows allow: pseudo-labels per epoch, maps, known ratios."""
+    """Draw pseudo-label accuracy, t-SNE maps and accuracy by share of known intents as SVG.
+
+    Figures that the stored results do not support are skipped, with a message. The command needs
+    the extra `bench`.
+    """
     from ronid.bench.figures import draw_all
     from ronid.bench.rows import read_all
 

@@ -11,17 +11,19 @@ from rich.console import Console
 from rich.table import Table
 
 from ronid.cli.interrupt import on_interrupt
+from ronid.cli.options import UTTERANCES, AsJson, Encoding, Format, LabelColumn, TextColumn
 
 app = typer.Typer(
-    help="List, fetch, check and split the benchmarks; report on a file.", no_args_is_help=True
+    help="Download, verify and split the public benchmarks; summarize a file of your own.",
+    no_args_is_help=True,
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+BENCHMARK = "Name of a benchmark; see `ronid data list`."
 
 
 @app.command("list")
 def list_benchmarks(as_json: AsJson = False) -> None:
-    """List the public benchmarks."""
+    """List the public benchmarks with their sizes and licenses."""
     from ronid.data.benchmarks import BENCHMARKS
 
     if as_json:
@@ -37,10 +39,16 @@ def list_benchmarks(as_json: AsJson = False) -> None:
 
 @app.command()
 def check(
-    name: Annotated[str | None, typer.Argument(help="Benchmark; all when not given.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help=f"{BENCHMARK} Default: all benchmarks.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare benchmark files with their published SHA-256; exit 1 when one is not right."""
+    """Verify the files of the benchmarks against their published SHA-256 checksums.
+
+    Looks in $RONID_DATA, then in the folder of `ronid data fetch`. The exit code is 1 if a file is
+    missing or differs.
+    """
     from ronid.data import benchmarks
 
     names = [name] if name else list(benchmarks.BENCHMARKS)
@@ -62,9 +70,14 @@ def check(
 @app.command()
 @on_interrupt("whole files stay, run the same command again")
 def fetch(
-    name: Annotated[str, typer.Argument(help="Benchmark, or all.")], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(help=f"{BENCHMARK} Use all for every benchmark.")],
+    as_json: AsJson = False,
 ) -> None:
-    """Download a benchmark into the cache and verify it."""
+    """Download a benchmark and verify its checksums.
+
+    The files go to $RONID_CACHE/data (default: ~/.cache/ronid/data). Files that are already there
+    and correct are not downloaded again.
+    """
     from ronid.data import benchmarks
 
     names = list(benchmarks.BENCHMARKS) if name == "all" else [name]
@@ -79,27 +92,55 @@ def fetch(
 @app.command()
 @on_interrupt("files may be missing, run the same command again")
 def split(
-    name: Annotated[str, typer.Argument(help="Benchmark.")],
-    out: Annotated[Path, typer.Option(help="Folder to write.", file_okay=False)],
+    name: Annotated[str, typer.Argument(help=BENCHMARK)],
+    out: Annotated[Path, typer.Option(help="Folder for the files.", file_okay=False)],
     known: Annotated[
-        float, typer.Option(help="Share of intents that are known; 0: no labels.")
+        float, typer.Option(help="Share of intents that are known, from 0 (no labels) to 1.")
     ] = 0.75,
-    labelled: Annotated[float, typer.Option(help="Share of their utterances labelled.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    labelled: Annotated[
+        float,
+        typer.Option(
+            help="Share of the training utterances of known intents that are labeled, 0 to 1."
+        ),
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(help="Random seed of the split.")] = 0,
     shots: Annotated[
-        int, typer.Option(help="Label so many of every known intent instead of a share.")
+        int,
+        typer.Option(
+            help="Number of labeled utterances per known intent, instead of --labelled. 0 uses "
+            "--labelled."
+        ),
     ] = 0,
-    label_noise: Annotated[float, typer.Option(help="Share of labels made wrong.")] = 0.0,
-    absent: Annotated[
-        float, typer.Option(help="Share of known intents with labelled utterances only.")
+    label_noise: Annotated[
+        float,
+        typer.Option(help="Share of labels that are replaced by a wrong known intent, 0 to 1."),
     ] = 0.0,
-    tail: Annotated[float, typer.Option(help="Thin to sizes so many times apart.")] = 1.0,
+    absent: Annotated[
+        float,
+        typer.Option(help="Share of known intents without any unlabeled utterance, 0 to 1."),
+    ] = 0.0,
+    tail: Annotated[
+        float,
+        typer.Option(
+            help="Imbalance ratio of the training file: size of the largest intent divided by that "
+            "of the smallest. 1 keeps the original sizes."
+        ),
+    ] = 1.0,
     chatter: Annotated[
-        float, typer.Option(help="Share of the pile that belongs to no intent.")
+        float,
+        typer.Option(
+            help="Share of the training file that is out-of-domain text (OOD) from other "
+            "benchmarks, 0 or more and below 1."
+        ),
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a benchmark split and write it as cell.json, train.csv, dev.csv and test.csv."""
+    """Create a split of a benchmark and write it as CSV files.
+
+    Writes train.csv, dev.csv and test.csv with the columns id, text, intent (empty if hidden) and
+    truth, and cell.json with the definition of the split. The same seed gives the same split on
+    every machine.
+    """
     from ronid.data.cell_files import write_problem
     from ronid.data.pile import Pile
     from ronid.data.splits import benchmark_cell
@@ -125,16 +166,14 @@ def split(
 
 @app.command()
 def report(
-    source: Annotated[str, typer.Argument(metavar="INPUT", help="File, or - for stdin.")],
-    text: Annotated[str | None, typer.Option(help="Column of the utterances.")] = None,
-    label: Annotated[str | None, typer.Option(help='Column of the intents, "" for none.')] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8",
-    format: Annotated[
-        str | None, typer.Option(help="csv, tsv, jsonl, json, parquet, xlsx or txt.")
-    ] = None,
+    source: Annotated[str, typer.Argument(metavar="INPUT", help=UTTERANCES)],
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    encoding: Encoding = "utf-8",
+    format: Format = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what reading a file finds: utterances, intents, duplicates, guessed columns."""
+    """Summarize what RoNID reads from a file: utterances, labels, duplicates, guessed columns."""
     from ronid.data.corpus import case_warning, differing_in_case, format_report
     from ronid.data.readers import load
     from ronid.errors import RonidWarning

@@ -40,7 +40,9 @@ def evaluate(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[INPUT]", help="File with true intents; without, the run is judged by itself."
+            metavar="[INPUT]",
+            help="File of utterances with true intents, or - for standard input. Omit it to check "
+            "the run without true intents.",
         ),
     ] = None,
     text: TextColumn = None,
@@ -51,15 +53,23 @@ def evaluate(
     format: Format = None,
     refit_seed: Annotated[
         int | None,
-        typer.Option(help="Without INPUT: fit once more with this seed and compare.", min=0),
+        typer.Option(
+            help="Only without INPUT: fit again with this seed and report the agreement of both "
+            "fits. It takes as long as the first fit.",
+            min=0,
+        ),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the run's predictions with true intents: NMI, ARI, ACC, known and novel apart.
+    """Score the predictions of a run against true intents, or check its quality without them.
 
-    Without INPUT the run is judged by itself: is it stable, and which intents look like twins or
-    like mixtures?
+    With INPUT, RoNID prints NMI, ARI and clustering accuracy (ACC), and the accuracy on known and
+    novel intents. All are in percent, higher is better. Novel intents had no labels in the run.
+
+    Without INPUT, RoNID measures how stable and how well separated the intents are, and lists
+    likely duplicates, mixed intents and likely label errors. judgement.json in the run folder
+    contains the whole result.
     """
     from ronid.run import open_finished
 

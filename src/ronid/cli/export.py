@@ -7,7 +7,7 @@ import typer
 
 from ronid.cli.console import note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
-from ronid.cli.options import AsJson, Quiet, Run
+from ronid.cli.options import AsJson, Quiet, ReviewStore, Run
 
 if TYPE_CHECKING:
     from ronid.export.batch import Batch
@@ -19,38 +19,59 @@ SEE_AUDIT = "; audit.jsonl lists them"
 @on_interrupt(UNCHANGED)
 def export(
     run: Run,
-    to: Annotated[str, typer.Option(help=f"{TARGETS}.")],
+    to: Annotated[str, typer.Option(help=f"Target format: {TARGETS}.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder to make; export-TO here by default.")
+        Path | None,
+        typer.Option(help="Folder to create. Default: export-TO, for example export-rasa."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the intents that nobody has accepted yet.")
+        bool, typer.Option("--all", help="Also export new intents that are not accepted yet.")
     ] = False,
     rejected: Annotated[
-        bool, typer.Option("--rejected", help="Also the intents that were rejected.")
+        bool, typer.Option("--rejected", help="Also export rejected intents.")
     ] = False,
     out_of_scope: Annotated[
-        bool, typer.Option("--out-of-scope", help="Also the utterances of none of the intents.")
+        bool,
+        typer.Option(
+            "--out-of-scope",
+            help="Also export out-of-scope and unassigned utterances, as intent out_of_scope "
+            "(None in clu).",
+        ),
     ] = False,
     language: Annotated[
-        str, typer.Option(help="Language of the utterances, such as en or pt-BR.")
+        str,
+        typer.Option(
+            help="Language code of the utterances, for example en or pt-BR. Used by "
+            "dialogflow-cx, lex, clu and hf."
+        ),
     ] = "en",
-    name: Annotated[str, typer.Option(help="Name of the bot, agent or project.")] = "ronid",
-    store: Annotated[
+    name: Annotated[
+        str,
+        typer.Option(
+            help="Name of the bot, agent, project or dataset. Used by dialogflow-cx, lex, clu and "
+            "hf."
+        ),
+    ] = "ronid",
+    store: ReviewStore = None,
+    system: Annotated[
         str | None,
         typer.Option(
-            envvar="RONID_REVIEW_STORE",
-            help="Where the decisions are: a path or a postgresql:// URL; review.sqlite in RUN.",
+            help="System message in every openai-jsonl conversation. Default: an instruction to "
+            'answer with the name of the intent; "" for none.'
         ),
     ] = None,
-    system: Annotated[
-        str | None, typer.Option(help="What openai-jsonl tells the model before every utterance.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an older export.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing export, but no other files.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the accepted intents of a run in the format of another system, with an audit."""
+    """Export the accepted intents of a run for a chatbot platform or as a dataset.
+
+    Known intents count as accepted unless a reviewer rejected them. The command writes a folder and
+    sends nothing. Besides the export, the folder contains names.csv (the name of every intent in
+    the export) and audit.jsonl (the source of every label, and what was changed or left out).
+    """
     from ronid.export.batch import SYSTEM, Choice, Options
     from ronid.export.formats import load_format
     from ronid.export.reviewed import catalogue_of

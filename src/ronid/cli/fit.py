@@ -9,7 +9,18 @@ import typer
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
-from ronid.cli.options import AsJson, Device, Encoding, Format, LabelColumn, Quiet, TextColumn
+from ronid.cli.options import (
+    UTTERANCES,
+    AsJson,
+    Device,
+    Encoding,
+    Format,
+    IdColumn,
+    LabelColumn,
+    Quiet,
+    Seed,
+    TextColumn,
+)
 from ronid.cli.tables import (
     count_lines,
     idle_lines,
@@ -30,54 +41,87 @@ if TYPE_CHECKING:
 
 @on_interrupt(UNCHANGED)
 def fit(
-    source: Annotated[
-        str | None, typer.Argument(metavar="INPUT", help="File of utterances, or - for stdin.")
+    source: Annotated[str | None, typer.Argument(metavar="INPUT", help=UTTERANCES)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder to create. It must be new or empty.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the run; must be unused.")] = None,
     intents: Annotated[
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="How many intents there are, known and new; auto (the default) finds out.",
+            help="Number of intents, known and new together; auto (the default) estimates it. N is "
+            "replaced by the estimate if it exceeds the estimated upper bound.",
         ),
     ] = None,
     exactly: Annotated[
-        bool, typer.Option("--exactly", help="Make N intents even where the data show fewer.")
+        bool,
+        typer.Option(
+            "--exactly",
+            help="Make exactly N intents (with --intents N) and skip the estimation. New intents "
+            "may be empty.",
+        ),
     ] = False,
     text: TextColumn = None,
     label: LabelColumn = None,
     truth: Annotated[
-        str | None, typer.Option(help="Column of true intents, for diagnostics only.")
+        str | None,
+        typer.Option(
+            help="Column with the true intents. Used to score the result, never for training."
+        ),
     ] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="Column of identifiers.")] = None,
+    id_column: IdColumn = None,
     dev: Annotated[
-        Path | None, typer.Option(help="File of held-out labelled utterances, for early stopping.")
+        Path | None,
+        typer.Option(
+            help="File of labeled utterances for early stopping; presets default and fast do not "
+            "use it. Default: 20 % of the labels in INPUT are held out."
+        ),
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="ronid (the default) or another; see `ronid methods`.")
+        str | None,
+        typer.Option(help="Discovery method. Default: ronid; `ronid methods` lists all methods."),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
-            help="auto (the default), default (GPU), fast (CPU) or paper (RoNID as its paper has "
-            "it); every other method has one, published."
+            help="Preset: auto, default, fast or paper. auto (used if omitted) picks `default` on "
+            "a GPU and `fast` on a CPU; paper has the constants of the RoNID paper. Other methods "
+            "have one preset, published."
         ),
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Model folder or hub id; an embedded MiniLM by default.")
+        str | None,
+        typer.Option(
+            help="Text encoder: a model folder, a Hugging Face model ID, or tfidf. Default: set by "
+            "the preset (all-MiniLM-L6-v2 for ronid)."
+        ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result (on CPU).")] = 0,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file with settings that override the preset, for example config.toml of "
+            "another run."
+        ),
+    ] = None,
+    seed: Seed = 0,
     device: Device = "auto",
     encoding: Encoding = "utf-8",
     format: Format = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Finish an interrupted run; takes no other input.")
+        Path | None,
+        typer.Option(
+            help="Run folder of an interrupted fit to finish. Only --json and --quiet can be "
+            "combined with it."
+        ),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Discover the intents of INPUT and write a run folder with report and model."""
+    """Discover the intents in a file of utterances and write a run folder.
+
+    Labeled utterances define the known intents; without labels, every intent is new. The run folder
+    contains the model, the intents, the intent of every utterance and an HTML report.
+    """
     if resume is not None:
         others: tuple[Any, ...] = (source, out, intents, text, label, truth, id_column, dev)
         others += (method, preset, encoder, config, exactly or None)

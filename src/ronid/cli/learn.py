@@ -10,7 +10,7 @@ import typer
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt, version_left
-from ronid.cli.options import AsJson, Device, EncoderFolder, Quiet, Run
+from ronid.cli.options import AsJson, Device, EncoderFolder, Quiet, ReviewStore, Run
 from ronid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,24 +20,20 @@ if TYPE_CHECKING:
 @on_interrupt(UNCHANGED)
 def learn(
     run: Run,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            envvar="RONID_REVIEW_STORE",
-            help="Where the decisions are: a path or a postgresql:// URL; review.sqlite in RUN.",
-        ),
-    ] = None,
-    who: Annotated[str, typer.Option(help="Your name, for the history.")] = "ronid",
+    store: ReviewStore = None,
+    who: Annotated[str, typer.Option(help="Your name, recorded with this training.")] = "ronid",
     encoder: EncoderFolder = None,
     device: Device = "auto",
     job: Annotated[str, typer.Option("--job", hidden=True)] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from a review: train on with what was decided, and show what changed.
+    """Retrain a run with the decisions of a review and print what changed.
 
-    Accepted, moved and confirmed utterances become labels; merged intents are one, split ones
-    their own; what was moved does not return. The run before is kept: see `ronid undo`.
+    Moved and confirmed utterances and the most typical utterances of accepted intents become
+    labels. Merges, splits and rejections are applied. An utterance does not return to an intent
+    that a reviewer moved it out of. The result is a new version of the run: `ronid undo` restores
+    the previous one.
     """
     from ronid.learn.decisions import NothingDecidedError
     from ronid.learn.flow import learn_run

@@ -8,10 +8,11 @@ from ronid.cli.options import AsJson
 
 
 def methods(as_json: AsJson = False) -> None:
-    """List the methods that `ronid fit --method` takes.
+    """List the methods for `ronid fit --method`.
 
-    Those with embeddings also learn from vectors of your own, in Python; those with GPU take hours
-    without one at their published length.
+    `labels`: whether the method needs or uses labeled utterances. `embeddings`: whether it accepts
+    your own embeddings, in Python only. `GPU`: whether its published settings take hours without
+    a GPU.
     """
     from ronid.methods import METHODS, presets_of
 

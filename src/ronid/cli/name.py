@@ -30,27 +30,32 @@ def name(
     namer: Annotated[
         str | None,
         typer.Option(
-            help="Address of a chat endpoint of the OpenAI kind, such as http://localhost:8000/v1; "
-            f"its key comes from {KEY}. Exemplars and keyphrases are sent there, and shown."
+            help="URL of an OpenAI-compatible chat API, for example http://localhost:8000/v1. "
+            "Receives sample utterances, keyphrases and intent names. Set the API key in "
+            f"{KEY}."
         ),
     ] = None,
     namer_model: Annotated[
-        str | None, typer.Option(help="Name of the model at that endpoint.")
+        str | None, typer.Option(help="Model name at that API. Required with --namer.")
     ] = None,
     namer_timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to wait for one answer.")
+        float, typer.Option(min=0.1, help="Seconds to wait for each answer.")
     ] = 60.0,
     show_prompt: Annotated[
-        bool, typer.Option("--show-prompt", help="Print what would be sent, and send nothing.")
+        bool, typer.Option("--show-prompt", help="Print the requests without sending them.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name the new intents of a finished run, and write its report and card anew.
+    """Name the new intents of a run again, from keyphrases or with a language model.
 
-    Without --namer the names come from the utterances alone, and nothing leaves this machine. With
-    it the first request is shown, and sent.jsonl in the run keeps all of them, without the key;
-    where any intent gets no answer, the exit code is 1 and its name comes from the utterances.
+    Without --namer, the names come from the utterances and nothing leaves this machine. With
+    --namer, RoNID prints the first request before sending it (unless --quiet) and stores every
+    request, without the API key, in sent.jsonl in the run folder. Names given by a user never
+    change.
+
+    If the model gives no usable answer for an intent, the intent keeps the name that a model gave
+    it before, or gets one from its utterances. The exit code is then 1.
     """
     from ronid.export.rename import rename_run
     from ronid.run import open_finished

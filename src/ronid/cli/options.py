@@ -5,20 +5,56 @@ from typing import Annotated
 
 import typer
 
-TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the utterances.")]
+UTTERANCES = "File of utterances, or - for standard input."
+TEXT_COLUMN = "Column with the utterances. Default: guessed from the column names."
+
+TextColumn = Annotated[str | None, typer.Option("--text", help=TEXT_COLUMN)]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label", help="Column of the intents; empty, null or -1 means unlabelled."),
+    typer.Option(
+        "--label",
+        help="Column with the intent labels; empty, null or -1 means unlabeled. Default: guessed "
+        'from the column names; "" ignores all labels.',
+    ),
 ]
-Encoding = Annotated[str, typer.Option(help="Encoding of a text file.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id", help="Column with the utterance IDs. Default: consecutive numbers."),
+]
+Encoding = Annotated[str, typer.Option(help="Character encoding of a text file.")]
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, tsv, jsonl, json, parquet, xlsx or txt; guessed when not given."),
+    typer.Option(
+        help="File format: csv, tsv, jsonl, json, parquet, xlsx or txt. Default: from the file "
+        "extension, or from the content for standard input."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, results only.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Run = Annotated[Path, typer.Argument(help="Folder that `ronid fit --out` made.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only results and warnings, no progress.")
+]
+Seed = Annotated[
+    int,
+    typer.Option(min=0, help="Random seed. On a CPU, equal seed and input give equal results."),
+]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="auto, cpu or cuda (cuda:1 for the second GPU). auto uses a GPU if there is one."
+    ),
+]
+Run = Annotated[Path, typer.Argument(help="Run folder created by `ronid fit --out`.")]
 EncoderFolder = Annotated[
-    str | None, typer.Option("--encoder", help="Folder of the base encoder, if it has moved.")
+    str | None,
+    typer.Option(
+        "--encoder", help="Model folder of the base encoder, if it was moved after the fit."
+    ),
+]
+ReviewStore = Annotated[
+    str | None,
+    typer.Option(
+        envvar="RONID_REVIEW_STORE",
+        help="Review log: a file path or a postgresql:// URL. Default: review.sqlite in the run "
+        "folder.",
+    ),
 ]

@@ -11,30 +11,47 @@ import typer
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.fit import read_corpus, tell_reading
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
-from ronid.cli.options import AsJson, Device, EncoderFolder, Encoding, Format, Quiet, Run
+from ronid.cli.options import (
+    TEXT_COLUMN,
+    UTTERANCES,
+    AsJson,
+    Device,
+    EncoderFolder,
+    Encoding,
+    Format,
+    Quiet,
+    Run,
+)
 from ronid.errors import DataError, UsageError
 
 
 @on_interrupt(UNCHANGED)
 def predict(
     run: Run,
-    source: Annotated[
-        str | None, typer.Argument(metavar="INPUT", help="File of utterances, or - for stdin.")
-    ] = None,
+    source: Annotated[str | None, typer.Argument(metavar="INPUT", help=UTTERANCES)] = None,
     text: Annotated[
-        list[str] | None, typer.Option("--text", help="An utterance; may be given again.")
+        list[str] | None,
+        typer.Option(
+            "--text",
+            help="Utterance to classify, instead of INPUT. Repeat the option for several.",
+        ),
     ] = None,
-    column: Annotated[str | None, typer.Option(help="Column of the utterances in INPUT.")] = None,
+    column: Annotated[str | None, typer.Option(help=TEXT_COLUMN)] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of identifiers to put before the answers.")
+        str | None,
+        typer.Option(
+            "--id", help="Column with the utterance IDs, copied to the first column of the output."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write .csv, .jsonl or .parquet instead of printing.")
+        Path | None,
+        typer.Option(help="New file (.csv, .jsonl or .parquet) to write instead of printing."),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Least belonging that is accepted, from 0 (all) to 1; else none of the intents."
+            help="Share of in-scope utterances that you are willing to reject, from 0 to 1. "
+            "Utterances with a lower in-scope score are out of scope; 0 accepts all. Default: 0.1."
         ),
     ] = None,
     encoder: EncoderFolder = None,
@@ -44,7 +61,12 @@ def predict(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say which intent each utterance has, or that it has none of them (accepted: false)."""
+    """Predict the intent of single utterances or of every row of a file.
+
+    `intent` is the nearest intent and `confidence` its calibrated probability (0 to 1). `belonging`
+    is the in-scope score (0 to 1): the share of training utterances whose nearest neighbor is at
+    least as far away. `accepted` is false if the utterance is out of scope.
+    """
     _check(source, text, out)
     from ronid.run import open_finished
 

@@ -15,11 +15,14 @@ from ronid.errors import UsageError
 def report(
     run: Run,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the run by default.")
+        Path | None,
+        typer.Option(
+            help="File to write. Default: report.html in the folder of the current version."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the HTML report of a finished run and say where it is."""
+    """Write the HTML report of a run again and print its path."""
     from ronid.export.run_report import report_of_run
     from ronid.files import whole
     from ronid.run import open_finished

@@ -13,11 +13,13 @@ from ronid.cli.console import Bars, note, print_json
 from ronid.cli.fit import origin_of, read_corpus, tell_reading
 from ronid.cli.interrupt import UNCHANGED, on_interrupt, version_left
 from ronid.cli.options import (
+    UTTERANCES,
     AsJson,
     Device,
     EncoderFolder,
     Encoding,
     Format,
+    IdColumn,
     LabelColumn,
     Quiet,
     Run,
@@ -32,19 +34,24 @@ if TYPE_CHECKING:
 @on_interrupt(UNCHANGED)
 def update(
     run: Run,
-    source: Annotated[
-        str, typer.Argument(metavar="NEW", help="File of new utterances, or - for stdin.")
-    ],
+    source: Annotated[str, typer.Argument(metavar="NEW", help=UTTERANCES)],
     text: TextColumn = None,
     label: LabelColumn = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="Column of identifiers.")] = None,
+    id_column: IdColumn = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="How much like old ones what fits must be, from 0 (all fits) to 1."),
+        typer.Option(
+            help="Share of utterances of existing intents that may look new, from 0 to 1. Higher "
+            "values treat more utterances as new or out of scope; 0 assigns all to existing "
+            "intents. Default: 0.1."
+        ),
     ] = None,
     least: Annotated[
         int | None,
-        typer.Option(help="Fewest utterances of a new intent; a third of what old ones have."),
+        typer.Option(
+            help="Minimum number of utterances in a new intent. Default: 35 % of the median size "
+            "of existing intents, but at least 5."
+        ),
     ] = None,
     encoder: EncoderFolder = None,
     device: Device = "auto",
@@ -53,9 +60,11 @@ def update(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bring new utterances into a run: discover new intents, keep what fits, collect the rest.
+    """Add new utterances to a run and discover new intents among them.
 
-    Old intents keep their names and numbers. The run before is kept: see `ronid undo`.
+    Existing intents keep their name and index. Labels in the file are kept, and a new label makes
+    a known intent. Out-of-scope utterances stay unassigned; the next update considers them again.
+    The result is a new version of the run: `ronid undo` restores the previous one.
     """
     from ronid.run import open_finished
 
@@ -101,7 +110,11 @@ def _show(run: Path, done: "Update", as_json: bool, quiet: bool) -> None:
 
 
 def undo(run: Run, as_json: AsJson = False) -> None:
-    """Take the last update of a run back."""
+    """Restore the previous version of a run and delete the current one.
+
+    This reverts the last `ronid update` or `ronid learn`. Repeat it to go back further. The
+    original fit and the decisions of a review are never deleted.
+    """
     from ronid.run import open_finished
     from ronid.versions import undo as go_back
 
@@ -118,7 +131,11 @@ def undo(run: Run, as_json: AsJson = False) -> None:
 
 
 def history(run: Run, as_json: AsJson = False) -> None:
-    """List the versions of a run, the current one last."""
+    """List the versions of a run, from the first to the current one.
+
+    `ronid update` and `ronid learn` add versions. `new` counts the intents that a version added,
+    `collected` the utterances that are unassigned.
+    """
     from ronid.run import open_finished
 
     open_finished(run)
