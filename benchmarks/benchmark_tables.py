@@ -4,13 +4,17 @@ from statistics import mean
 
 from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread
 
+from ronid.bench.published import matching
 from ronid.bench.render import to_markdown
 from ronid.bench.table import make_table, seeds_text
 from ronid.bench.variants import VARIANTS
 from ronid.config import DEFAULT_ENCODER
+from ronid.methods import METHODS
 
 HARNESS = ("main-mpnet", "main-minilm", "fast", "paper", "bert")
 MEASURES = ("nmi", "ari", "acc", "known_acc", "novel_acc")
+COMPARED = ("kmeans", "usnid")
+"""Other methods in the short table: the simplest, and the strongest with published constants."""
 PAPERS_ABLATIONS = ("-OT", "-Intra", "-Inter")
 
 
@@ -21,11 +25,25 @@ def main_table() -> str:
 
 
 def short_table() -> str:
-    """Accuracy alone, for a first look: k-means, RoNID's presets, and the paper's own row."""
-    methods = [row for row in harness_rows("methods") if row["method"] == "kmeans"]
-    rows = [*harness_rows("main-mpnet", "main-minilm", "fast"), *methods]
-    by = ("method", "preset", "encoder")
-    return to_markdown(make_table(rows, by=by, measures=("acc",), beside="own"))
+    """Accuracy alone, for a first look: two other methods, RoNID's presets, the paper's figures."""
+    others = [row for row in harness_rows("methods", "methods-more") if row["method"] in COMPARED]
+    rows = [*others, *harness_rows("fast", "main-minilm", "main-mpnet")]
+    lines = [
+        line("method", "text encoder", "seeds", *DATASETS.values()),
+        line(*["---"] * 3, *["---:"] * len(DATASETS)),
+    ]
+    for method, preset, encoder in dict.fromkeys(group_of(row) for row in rows):
+        own = [row for row in rows if group_of(row) == (method, preset, encoder)]
+        title = METHODS[method].title + (f", preset `{preset}`" if method == "ronid" else "")
+        means = [spread(acc(row) for row in own if row["dataset"] == name) for name in DATASETS]
+        lines.append(line(title, encoder, seeds_text({row["seed"] for row in own}), *means))
+    (paper,) = matching("ronid", "", known=0.75, labelled=0.1)
+    printed = [f"{paper.scores[name]['acc']:.1f}" for name in DATASETS]
+    return "\n".join([*lines, line(f"{paper.source}, published", paper.encoder, "", *printed)])
+
+
+def group_of(row: Row) -> tuple[str, str, str]:
+    return row["method"], row["preset"], row["encoder"]
 
 
 def ablation_table() -> str:

@@ -1,4 +1,4 @@
-"""Tables of docs/comparison.md and README.md: every method on the same splits and encoder."""
+"""Tables of docs/comparison.md: every method on the same splits and encoder."""
 
 import warnings
 from collections.abc import Sequence
@@ -85,20 +85,6 @@ def _compared(rows: Sequence[Row]) -> str:
     ]
     for title, own in _by_title(rows).items():
         cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset)]
-        lines.append(line(title, _seeds(own), *cells))
-    return "\n".join(lines)
-
-
-def short_table() -> str:
-    """Accuracy by the rule of a method's own paper, and what was published."""
-    titles = (cell for title in DATASETS.values() for cell in (title, "published"))
-    lines = [line("method", "seeds", *titles), line("---", "---", *["---:"] * 2 * len(DATASETS))]
-    for title, own in _by_title([*paper_rows(DEFAULT_ENCODER), *compared_rows()]).items():
-        name, cells = own[0]["method"], []
-        for dataset in DATASETS:
-            here = [row for row in own if row["dataset"] == dataset]
-            found = _figures(here)[METHODS[name].inference] if here else ""
-            cells += [found, _published(name, dataset)]
         lines.append(line(title, _seeds(own), *cells))
     return "\n".join(lines)
 
@@ -289,7 +275,6 @@ def _behind(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
 
 TABLES = {
     "methods": methods_table,
-    "methods-short": short_table,
     "methods-families": families_table,
     "methods-larger": larger_table,
     "methods-words": words_table,

@@ -1,9 +1,10 @@
-"""Every example of the README runs, and the documents say nothing that is not there.
+"""Every example of the README and of the first pages runs, and links and tables are right.
 
 Run as a program, this file renews the table of settings in docs/method.md and what
 docs/methods.md says of every method.
 """
 
+import ast
 import os
 import re
 import shlex
@@ -23,6 +24,9 @@ from ronid.presets import PRESETS
 from tests.helpers import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FITTING, RUN_FOLDER = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("fitting.md", "run_folder.md")
+)
 METHOD = ROOT / "docs" / "method.md"
 METHODS_PAGE = ROOT / "docs" / "methods.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -130,7 +134,7 @@ def described(config: type[Any]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files the README names: the demo corpus as a user's own, and so on."""
+    """A folder with the files that the examples read, such as the demo corpus."""
     import csv
 
     from ronid.config import updated
@@ -150,7 +154,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (header, content) in tables.items():
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([header, *content])
-    (block,) = blocks("toml")
+    (block,) = blocks("toml", FITTING)
     (folder / "settings.toml").write_text(block, encoding="utf-8")
     small = corpus_from(corpus.texts[:60], corpus.labels[:60])
     quick = updated(preset("fast"), {"contrast": {"epochs": 1}, "m_step": {"epochs": 1}})
@@ -167,8 +171,10 @@ def environment() -> dict[str, str]:
 @pytest.mark.skipif(
     shutil.which("ronid", path=environment()["PATH"]) is None, reason="ronid is not installed"
 )
-def test_every_shell_example_runs(desk: Path) -> None:
-    ran = [words for words in commands() if words[0] == "ronid"]
+def test_every_example_runs(desk: Path) -> None:
+    pages = (README, FITTING, RUN_FOLDER)
+    every = [tuple(words) for page in pages for words in commands(page) if words[0] == "ronid"]
+    ran = list(dict.fromkeys(every))
     for words in ran:
         done = subprocess.run(
             words, cwd=desk, env=environment(), capture_output=True, text=True, check=False
@@ -189,22 +195,31 @@ def test_every_shell_example_runs(desk: Path) -> None:
     }
     assert len((desk / "answers.csv").read_text(encoding="utf-8").splitlines()) > 50
     assert (desk / "stopped-run" / "report.html").is_file()
-    named = re.findall(r"^\| `([\w.]+)/?`(?:, `([\w.]+)`)? \|", README, re.MULTILINE)
+    named = re.findall(r"^\| `([\w.]+)/?`(?:, `([\w.]+)`)? \|", RUN_FOLDER, re.MULTILINE)
     folders = {"encoder", "cache", "versions"}
     files = {name for row in named for name in row if "." in name or name in folders}
     assert files == {path.name for path in (desk / "run").iterdir()}
+    (block,) = blocks("python")
+    names, answer = output_of(block, desk).splitlines()
+    assert 3 <= len(ast.literal_eval(names)) <= 15  # 8 new intents in truth
+    assert re.fullmatch(r"\['\w+'\]", answer)
+    for block in blocks("python", RUN_FOLDER):
+        assert re.fullmatch(r"\['\w+'\]\n", output_of(block, desk))
 
 
-@pytest.mark.slow
-def test_every_python_example_runs(desk: Path) -> None:
-    for block in blocks("python"):
-        done = subprocess.run(
-            [sys.executable, "-c", block],
-            cwd=desk, env=environment(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        lines = done.stdout.splitlines()
-        assert 4 <= len(lines) - 1 <= 16  # the new intents, 8 in truth, and one prediction
+def output_of(code: str, folder: Path) -> str:
+    """Run Python code in a folder and return what it prints."""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(
+        words, cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+    assert len([line for line in blocks("python")[0].splitlines() if line]) == 5
 
 
 def test_only_known_programs_stand_in_shell_examples() -> None:
@@ -223,7 +238,7 @@ def test_make_targets_exist() -> None:
 
 def test_install_examples_name_what_is_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for extra in re.findall(r"\.\[(\w+)\]", README):
+    for extra in re.findall(r"\.\[(\w+)\]", README + FITTING):
         assert extra in project["optional-dependencies"]
     for constraint in re.findall(r"--constraint (\S+)", README):
         assert (ROOT / constraint).is_file()
