@@ -12,6 +12,7 @@ from ronid.cli.fit import fit
 from ronid.cli.learn import learn
 from ronid.cli.methods import methods
 from ronid.cli.name import name
+from ronid.cli.options import switch
 from ronid.cli.predict import predict
 from ronid.cli.report import report
 from ronid.cli.review import review
@@ -36,14 +37,12 @@ def _version(wanted: bool) -> None:
 def _ronid(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and exit."
-        ),
+        switch("--version", callback=_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Discover the intents in a file of utterances.
 
-    Give RoNID a few labeled examples and a pool of unlabeled utterances. It classifies the intents
+    Give RoNID a few labeled examples and a pool of unlabeled utterances. It recognizes the intents
     you know, and discovers, counts and names the ones you don't. To try it, run: ronid demo
     """
 

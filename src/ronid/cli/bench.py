@@ -9,7 +9,7 @@ import typer
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.interrupt import StoppedError, on_interrupt
-from ronid.cli.options import AsJson, Device, Quiet
+from ronid.cli.options import AsJson, Device, Quiet, switch
 from ronid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def run_command(
         float | None,
         typer.Option(
             min=0,
-            help="Time limit in minutes. Stop scheduling jobs whose estimated finish time exceeds "
-            "it. Default: no limit.",
+            help="Time limit in minutes. RoNID starts no job that it expects to finish later. "
+            "Default: no limit.",
         ),
     ] = None,
     jobs: Annotated[
@@ -82,12 +82,12 @@ def run_command(
         int,
         typer.Option(
             min=0,
-            help="Number of processes of other commands on the same device. Stored with the "
-            "results and used to estimate run times.",
+            help="Number of other processes that use the same device. Stored with the results and "
+            "used to estimate run times.",
         ),
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the benchmark jobs without running them.")
+        bool, switch("--dry-run", help="List the benchmark jobs without running them.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -248,7 +248,7 @@ def compare_command(
         typer.Option(
             "--a",
             help="Results of A, as comma-separated NAME=VALUE pairs, for example "
-            '"preset=fast,variant=".',
+            '"preset=fast,variant=" (no variant).',
         ),
     ],
     b: Annotated[
@@ -262,7 +262,7 @@ def compare_command(
     rule: Annotated[str, typer.Option(help=f"Evaluation: {ARGMAX} or {REFIT}.")] = "argmax",
     as_json: AsJson = False,
 ) -> None:
-    """Test whether two settings differ on the same splits, or one setting and published results.
+    """Test whether two settings differ in accuracy, or one setting and published results.
 
     Prints the mean difference A - B in percentage points (positive: A is better), its 95 %
     bootstrap interval, and the p-values of a t-test and a Wilcoxon signed-rank test. Results of A
@@ -310,10 +310,10 @@ def figures_command(
     rows: RowFiles,
     out: Annotated[Path, typer.Option(help="Folder for the SVG files.", file_okay=False)],
 ) -> None:
-    """Draw pseudo-label accuracy, t-SNE maps and accuracy by share of known intents as SVG.
+    """Draw SVG figures: pseudo-label accuracy, t-SNE maps, accuracy by share of known intents.
 
-    Figures that the stored results do not support are skipped, with a message. The command needs
-    the extra `bench`.
+    Figures that the stored results do not support are skipped, with a message. To use this
+    command, run first: pip install ".[bench]"
     """
     from ronid.bench.figures import draw_all
     from ronid.bench.rows import read_all

@@ -113,11 +113,11 @@ def split(
     ] = 0,
     label_noise: Annotated[
         float,
-        typer.Option(help="Share of labels that are replaced by a wrong known intent, 0 to 1."),
+        typer.Option(help="Share of labels that are changed to another known intent, 0 to 1."),
     ] = 0.0,
     absent: Annotated[
         float,
-        typer.Option(help="Share of known intents without any unlabeled utterance, 0 to 1."),
+        typer.Option(help="Share of known intents that occur only in labeled utterances, 0 to 1."),
     ] = 0.0,
     tail: Annotated[
         float,
@@ -137,9 +137,9 @@ def split(
 ) -> None:
     """Create a split of a benchmark and write it as CSV files.
 
-    Writes train.csv, dev.csv and test.csv with the columns id, text, intent (empty if hidden) and
-    truth, and cell.json with the definition of the split. The same seed gives the same split on
-    every machine.
+    Writes train.csv, dev.csv and test.csv with the columns id, text, intent (empty if
+    unlabeled) and truth, and cell.json with the definition of the split. The same seed gives the
+    same split on every machine.
     """
     from ronid.data.cell_files import write_problem
     from ronid.data.pile import Pile

@@ -16,7 +16,6 @@ from ronid.cli.options import (
     EncoderFolder,
     Encoding,
     Format,
-    LabelColumn,
     Quiet,
     Run,
     TextColumn,
@@ -40,13 +39,16 @@ def evaluate(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[INPUT]",
+            metavar="INPUT",
             help="File of utterances with true intents, or - for standard input. Omit it to check "
             "the run without true intents.",
         ),
     ] = None,
     text: TextColumn = None,
-    label: LabelColumn = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Column with the true intents. Default: guessed from the column names."),
+    ] = None,
     encoder: EncoderFolder = None,
     device: Device = "auto",
     encoding: Encoding = "utf-8",

@@ -7,7 +7,7 @@ import typer
 
 from ronid.cli.console import note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
-from ronid.cli.options import AsJson, Quiet, ReviewStore, Run
+from ronid.cli.options import AsJson, Quiet, ReviewStore, Run, switch
 
 if TYPE_CHECKING:
     from ronid.export.batch import Batch
@@ -22,17 +22,18 @@ def export(
     to: Annotated[str, typer.Option(help=f"Target format: {TARGETS}.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to create. Default: export-TO, for example export-rasa."),
+        typer.Option(
+            help="Folder to create. Default: export-TO in the current folder, for example "
+            "export-rasa."
+        ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also export new intents that are not accepted yet.")
+        bool, switch("--all", help="Also export new intents that nobody has accepted yet.")
     ] = False,
-    rejected: Annotated[
-        bool, typer.Option("--rejected", help="Also export rejected intents.")
-    ] = False,
+    rejected: Annotated[bool, switch("--rejected", help="Also export rejected intents.")] = False,
     out_of_scope: Annotated[
         bool,
-        typer.Option(
+        switch(
             "--out-of-scope",
             help="Also export out-of-scope and unassigned utterances, as intent out_of_scope "
             "(None in clu).",
@@ -61,7 +62,7 @@ def export(
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing export, but no other files.")
+        bool, switch("--force", help="Replace an existing export; never overwrite other files.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -69,8 +70,9 @@ def export(
     """Export the accepted intents of a run for a chatbot platform or as a dataset.
 
     Known intents count as accepted unless a reviewer rejected them. The command writes a folder and
-    sends nothing. Besides the export, the folder contains names.csv (the name of every intent in
-    the export) and audit.jsonl (the source of every label, and what was changed or left out).
+    sends nothing. Besides the export, the folder contains names.csv (each intent's name in the run
+    and in the export) and audit.jsonl (the source of every label, and what was changed or left
+    out).
     """
     from ronid.export.batch import SYSTEM, Choice, Options
     from ronid.export.formats import load_format

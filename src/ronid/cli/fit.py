@@ -20,6 +20,7 @@ from ronid.cli.options import (
     Quiet,
     Seed,
     TextColumn,
+    switch,
 )
 from ronid.cli.tables import (
     count_lines,
@@ -49,16 +50,16 @@ def fit(
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="Number of intents, known and new together; auto (the default) estimates it. N is "
-            "replaced by the estimate if it exceeds the estimated upper bound.",
+            help="Number of intents, known and new together; auto (the default) estimates it. If "
+            "N exceeds the upper bound of the estimate, RoNID uses the estimate.",
         ),
     ] = None,
     exactly: Annotated[
         bool,
-        typer.Option(
+        switch(
             "--exactly",
-            help="Make exactly N intents (with --intents N) and skip the estimation. New intents "
-            "may be empty.",
+            help="Make exactly N intents (with --intents N) and estimate nothing. New intents may "
+            "be empty.",
         ),
     ] = False,
     text: TextColumn = None,
@@ -73,8 +74,8 @@ def fit(
     dev: Annotated[
         Path | None,
         typer.Option(
-            help="File of labeled utterances for early stopping; presets default and fast do not "
-            "use it. Default: 20 % of the labels in INPUT are held out."
+            help="File of labeled utterances for early stopping. Presets `default` and `fast` need "
+            "none; `paper` otherwise holds out 20 % of the labels in INPUT."
         ),
     ] = None,
     method: Annotated[
@@ -85,8 +86,8 @@ def fit(
         str | None,
         typer.Option(
             help="Preset: auto, default, fast or paper. auto (used if omitted) picks `default` on "
-            "a GPU and `fast` on a CPU; paper has the constants of the RoNID paper. Other methods "
-            "have one preset, published."
+            "a GPU and `fast` on a CPU; `paper` has the constants of the RoNID paper. Other "
+            "methods have only the preset `published`."
         ),
     ] = None,
     encoder: Annotated[
@@ -110,7 +111,7 @@ def fit(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Run folder of an interrupted fit to finish. Only --json and --quiet can be "
+            help="Finish the interrupted fit in this run folder. Only --json and --quiet can be "
             "combined with it."
         ),
     ] = None,

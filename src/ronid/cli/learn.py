@@ -30,10 +30,10 @@ def learn(
 ) -> None:
     """Retrain a run with the decisions of a review and print what changed.
 
-    Moved and confirmed utterances and the most typical utterances of accepted intents become
-    labels. Merges, splits and rejections are applied. An utterance does not return to an intent
-    that a reviewer moved it out of. The result is a new version of the run: `ronid undo` restores
-    the previous one.
+    Utterances that a reviewer moved or confirmed, and the most typical ones of accepted intents,
+    become labeled examples. Merges, splits and rejections are applied. An utterance does not return
+    to an intent that a reviewer moved it out of. The result is a new version of the run;
+    `ronid undo` deletes it and restores the previous one.
     """
     from ronid.learn.decisions import NothingDecidedError
     from ronid.learn.flow import learn_run

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ronid.cli.console import Bars, note, print_json
 from ronid.cli.interrupt import UNCHANGED, on_interrupt
-from ronid.cli.options import AsJson, Quiet, Run
+from ronid.cli.options import AsJson, Quiet, Run, switch
 from ronid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,17 +42,17 @@ def name(
         float, typer.Option(min=0.1, help="Seconds to wait for each answer.")
     ] = 60.0,
     show_prompt: Annotated[
-        bool, typer.Option("--show-prompt", help="Print the requests without sending them.")
+        bool, switch("--show-prompt", help="Print the requests without sending them.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name the new intents of a run again, from keyphrases or with a language model.
+    """Regenerate the names of the new intents, from keyphrases or with a language model.
 
     Without --namer, the names come from the utterances and nothing leaves this machine. With
-    --namer, RoNID prints the first request before sending it (unless --quiet) and stores every
-    request, without the API key, in sent.jsonl in the run folder. Names given by a user never
-    change.
+    --namer, RoNID sends requests to that URL and stores each one, without the API key, in
+    sent.jsonl in the run folder. To see all requests without sending any, use --show-prompt. Names
+    given by a user never change.
 
     If the model gives no usable answer for an intent, the intent keeps the name that a model gave
     it before, or gets one from its utterances. The exit code is then 1.

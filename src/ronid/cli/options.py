@@ -1,9 +1,13 @@
-"""Options that several verbs share, written once."""
+"""Options that several commands share, and how a switch is declared."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+switch = partial(typer.Option, metavar="")
+"""An option without a value; help shows no type for it."""
 
 UTTERANCES = "File of utterances, or - for standard input."
 TEXT_COLUMN = "Column with the utterances. Default: guessed from the column names."
@@ -29,13 +33,15 @@ Format = Annotated[
         "extension, or from the content for standard input."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsJson = Annotated[bool, switch("--json", help="Print the result as JSON.")]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only results and warnings, no progress.")
+    bool, switch("--quiet", "-q", help="Print only results and warnings, no progress.")
 ]
 Seed = Annotated[
     int,
-    typer.Option(min=0, help="Random seed. On a CPU, equal seed and input give equal results."),
+    typer.Option(
+        min=0, help="Random seed. The same seed, input, CPU and number of threads repeat a result."
+    ),
 ]
 Device = Annotated[
     str,
@@ -43,18 +49,20 @@ Device = Annotated[
         help="auto, cpu or cuda (cuda:1 for the second GPU). auto uses a GPU if there is one."
     ),
 ]
-Run = Annotated[Path, typer.Argument(help="Run folder created by `ronid fit --out`.")]
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Run folder created by `ronid fit --out`.")
+]
 EncoderFolder = Annotated[
     str | None,
     typer.Option(
-        "--encoder", help="Model folder of the base encoder, if it was moved after the fit."
+        "--encoder", help="New folder of the text encoder, if it was moved after the fit."
     ),
 ]
 ReviewStore = Annotated[
     str | None,
     typer.Option(
         envvar="RONID_REVIEW_STORE",
-        help="Review log: a file path or a postgresql:// URL. Default: review.sqlite in the run "
-        "folder.",
+        help="Where the decisions of the review are stored: a file or a postgresql:// URL. "
+        "Default: review.sqlite in the run folder.",
     ),
 ]

@@ -33,7 +33,8 @@ def predict(
         list[str] | None,
         typer.Option(
             "--text",
-            help="Utterance to classify, instead of INPUT. Repeat the option for several.",
+            help="An utterance (not a column) to classify instead of INPUT. Repeat the option for "
+            "several.",
         ),
     ] = None,
     column: Annotated[str | None, typer.Option(help=TEXT_COLUMN)] = None,
@@ -50,8 +51,8 @@ def predict(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Share of in-scope utterances that you are willing to reject, from 0 to 1. "
-            "Utterances with a lower in-scope score are out of scope; 0 accepts all. Default: 0.1."
+            help="Minimum in-scope score (`belonging`), from 0 to 1. The default, 0.1, aims to "
+            "reject 10 % of in-scope utterances; 0 rejects none."
         ),
     ] = None,
     encoder: EncoderFolder = None,
@@ -63,9 +64,10 @@ def predict(
 ) -> None:
     """Predict the intent of single utterances or of every row of a file.
 
-    `intent` is the nearest intent and `confidence` its calibrated probability (0 to 1). `belonging`
-    is the in-scope score (0 to 1): the share of training utterances whose nearest neighbor is at
-    least as far away. `accepted` is false if the utterance is out of scope.
+    `intent` is the most similar intent and `confidence` its calibrated probability (0 to 1).
+    `belonging` is the in-scope score (0 to 1). It is low if the utterance is farther from every
+    training utterance than training utterances usually are from each other. `accepted` is false if
+    `belonging` is below --threshold: the utterance is out of scope.
     """
     _check(source, text, out)
     from ronid.run import open_finished

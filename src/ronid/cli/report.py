@@ -22,7 +22,7 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the HTML report of a run again and print its path."""
+    """Regenerate the HTML report of a run and print its path."""
     from ronid.export.run_report import report_of_run
     from ronid.files import whole
     from ronid.run import open_finished

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ronid.cli.console import Bars, note
-from ronid.cli.options import Quiet, ReviewStore, Run
+from ronid.cli.options import Quiet, ReviewStore, Run, switch
 
 PORT = 8712
 
@@ -30,13 +30,14 @@ def review(
         ),
     ] = None,
     store: ReviewStore = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    browser: Annotated[bool, switch(help="Open the page in the browser.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Review the intents of a run in the browser: accept, rename, merge, split, move.
+    """Review a run in the browser: accept, reject, rename, merge or split intents, move utterances.
 
     Every decision is saved immediately and can be undone. The run itself does not change until it
-    is retrained, in the browser or with `ronid learn`. The command needs the extra `studio`.
+    is retrained, in the browser or with `ronid learn`. To use this command, run first:
+    pip install ".[studio]"
     """
     from ronid.errors import MissingExtraError
     from ronid.run import open_finished

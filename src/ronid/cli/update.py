@@ -41,9 +41,8 @@ def update(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Share of utterances of existing intents that may look new, from 0 to 1. Higher "
-            "values treat more utterances as new or out of scope; 0 assigns all to existing "
-            "intents. Default: 0.1."
+            help="Minimum in-scope score for assigning an utterance to an existing intent, from 0 "
+            "(assigns all) to 1. Default: 0.1."
         ),
     ] = None,
     least: Annotated[
@@ -62,9 +61,10 @@ def update(
 ) -> None:
     """Add new utterances to a run and discover new intents among them.
 
-    Existing intents keep their name and index. Labels in the file are kept, and a new label makes
-    a known intent. Out-of-scope utterances stay unassigned; the next update considers them again.
-    The result is a new version of the run: `ronid undo` restores the previous one.
+    Existing intents keep their names. Labels in the file are kept, and a label that is new to the
+    run adds a known intent. Out-of-scope utterances stay unassigned; the next update considers them
+    again. The result is a new version of the run; `ronid undo` deletes it and restores the
+    previous one.
     """
     from ronid.run import open_finished
 
@@ -110,7 +110,7 @@ def _show(run: Path, done: "Update", as_json: bool, quiet: bool) -> None:
 
 
 def undo(run: Run, as_json: AsJson = False) -> None:
-    """Restore the previous version of a run and delete the current one.
+    """Delete the current version of a run and restore the previous one.
 
     This reverts the last `ronid update` or `ronid learn`. Repeat it to go back further. The
     original fit and the decisions of a review are never deleted.
@@ -133,8 +133,8 @@ def undo(run: Run, as_json: AsJson = False) -> None:
 def history(run: Run, as_json: AsJson = False) -> None:
     """List the versions of a run, from the first to the current one.
 
-    `ronid update` and `ronid learn` add versions. `new` counts the intents that a version added,
-    `collected` the utterances that are unassigned.
+    `ronid update` and `ronid learn` add versions. `new` is the number of intents that a
+    version added, `collected` the number of utterances without an intent.
     """
     from ronid.run import open_finished
 
