@@ -16,9 +16,11 @@ from ronid.metrics import (
     false_acceptance,
     h_score,
     hungarian_map,
+    known_first,
     normalised_entropy,
     score,
     small_classes,
+    strict_hits,
 )
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
@@ -89,6 +91,102 @@ def test_one_matching_serves_known_and_novel() -> None:
     # Alone, the novel rows would be all right; cluster 0 belongs to the known class, though.
     found = score([0, 0, 0, 1, 1], [0, 0, 0, 0, 0], known=1)
     assert (found.known_acc, found.novel_acc, found.h_score) == (100, 0, 0)
+
+
+strict_rows = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 5)), min_size=1, max_size=30)
+
+
+def best_strict_hits(truth: list[int], predicted: list[int], known: int) -> int:
+    """Count right rows: known ones by name, the others under the best map of new intents."""
+    pairs = list(zip(truth, predicted, strict=True))
+    right = sum(t == p for t, p in pairs if t < known)
+    novel = range(known, 5)
+    best = 0
+    for target in permutations([*novel, *[-9] * 6], 6 - known):  # -9: matched to no class
+        match = dict(zip(range(known, 6), target, strict=True))
+        best = max(best, sum(match.get(p, -9) == t for t, p in pairs if t >= known))
+    return right + best
+
+
+@given(strict_rows, st.integers(2, 5))
+def test_strict_accuracy_is_the_best_of_all_maps_of_new_intents(
+    pairs: list[tuple[int, int]], known: int
+) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    expected = best_strict_hits(truth, predicted, known)
+    assert strict_hits(truth, predicted, range(known)).sum() == expected
+    assert score(truth, predicted, known).strict_acc == pytest.approx(100 * expected / len(pairs))
+
+
+@given(strict_rows, st.integers(0, 5))
+def test_strict_scores_add_up_to_the_whole(pairs: list[tuple[int, int]], known: int) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    found = score(truth, predicted, known)
+    n_known = sum(t < known for t in truth)
+    parts = [(n_known, found.known_by_name), (len(truth) - n_known, found.strict_novel_acc)]
+    hits = sum(count * acc for count, acc in parts if count)
+    assert hits / len(truth) == pytest.approx(found.strict_acc)
+    assert [math.isnan(acc) for _, acc in parts] == [count == 0 for count, _ in parts]
+
+
+@given(strict_rows, st.integers(0, 5))
+def test_strict_accuracy_is_at_most_what_can_be_right(
+    pairs: list[tuple[int, int]], known: int
+) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    found = score(truth, predicted, known)
+    # An utterance can be right only if known and novel are told apart.
+    possible = sum((t < known) == (0 <= p < known) and p >= 0 for t, p in pairs)
+    assert found.strict_acc <= 100 * possible / len(pairs) + 1e-9
+    assert found.strict_acc <= found.acc + 1e-9
+
+
+@given(strict_rows, st.integers(0, 4), st.permutations(range(6)))
+def test_numbers_of_new_intents_do_not_matter_for_strict_accuracy(
+    pairs: list[tuple[int, int]], known: int, order: list[int]
+) -> None:
+    truth, predicted = [t for t, _ in pairs], [p for _, p in pairs]
+    renamed = [p if p < known else 100 + order[p] for p in predicted]
+    first, second = score(truth, predicted, known), score(truth, renamed, known)
+    assert first.strict_acc == pytest.approx(second.strict_acc)
+    assert first.known_by_name == pytest.approx(second.known_by_name, nan_ok=True)
+
+
+def test_golden_strict_scores() -> None:
+    # Known intents 0 and 1, novel ones 2 and 3. ACC matches known intent 1 to class 2.
+    truth = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
+    predicted = [0, 0, 4, 5, 5, 1, 1, 1, 4, 4]
+    found = score(truth, predicted, 2)
+    assert found.acc == pytest.approx(90)
+    assert found.known_by_name == pytest.approx(100 * 2 / 5)
+    assert found.strict_novel_acc == pytest.approx(100 * 2 / 5)
+    assert found.strict_acc == pytest.approx(40)
+
+
+def test_nothing_new_found_scores_no_novel_utterance() -> None:
+    found = score([0, 1, 2, 2], [0, 1, 0, 0], known=2)
+    assert (found.known_by_name, found.strict_novel_acc, found.strict_acc) == (100, 0, 50)
+    assert found.acc == 75
+
+
+def test_rows_without_an_intent_are_not_right() -> None:
+    found = score([2, 2, 2, 3], [-1, -1, -1, 4], known=2)
+    assert found.strict_novel_acc == pytest.approx(25)
+
+
+def test_strict_scores_need_clusters_with_names() -> None:
+    found = score([0, 1, 2], [0, 1, 2], known=2, named=False)
+    assert math.isnan(found.strict_acc)
+    assert math.isnan(found.known_by_name)
+    assert math.isnan(found.strict_novel_acc)
+    assert found.acc == 100
+
+
+def test_known_intents_are_numbered_first() -> None:
+    found = known_first([0, 1, 2, 3, -1, 3], [False, True, False, True])
+    assert found.tolist() == [2, 0, 3, 1, -1, 1]
+    assert known_first([0, 1], [True, True]).tolist() == [0, 1]
+    assert known_first([], []).tolist() == []
 
 
 def test_surplus_clusters_are_errors() -> None:

@@ -1,12 +1,17 @@
 """How well predicted intents agree with the true ones, and what confidence is worth. In percent.
 
-Clusters have no names, so accuracy needs a matching of clusters to classes. There is exactly one,
-over all rows together; accuracy on known and on novel intents is read off the same matching, as
-separate matchings would flatter both.
+Clusters have no names, so accuracy (ACC) needs a matching of clusters to classes. There is exactly
+one, over all rows together; accuracy on known and on novel intents is read off the same matching,
+as separate matchings would flatter both.
+
+This matching can assign a novel class to a known intent, or a known class to a new intent. Strict
+accuracy does not allow that: an utterance of a known intent is right only under its own name, an
+utterance of a novel intent only in a new intent. A second matching assigns new intents to novel
+classes.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +24,10 @@ def score(
     predicted: ArrayLike,
     known: Collection[int] | int,
     sizes: ArrayLike | None = None,
+    *,
+    named: bool = True,
 ) -> Scores:
-    """NMI, ARI and accuracy, overall and apart for known, novel and small intents.
+    """Return NMI, ARI and accuracy, overall and separately for known, novel and small intents.
 
     NMI is normalised by the arithmetic mean of the entropies.
 
@@ -31,6 +38,8 @@ def score(
         known: The known classes, or their number M if they are 0..M-1.
         sizes: (k,) how many utterances each class has in the pile that was clustered, to tell the
             small ones; by default as many as in `truth`.
+        named: Whether cluster i is the known intent i, for every known intent. If False, the
+            strict scores are NaN.
 
     Returns:
         The scores in percent. The accuracy on known or novel intents is NaN where no row is of
@@ -46,6 +55,9 @@ def score(
     hits = _hits(truth, predicted)
     is_known = np.isin(truth, known_classes)
     known_acc, novel_acc = _percent(hits[is_known]), _percent(hits[~is_known])
+    strict = np.full(len(truth), math.nan)
+    if named:
+        strict = strict_hits(truth, predicted, known_classes).astype(np.float64)
     return Scores(
         nmi=100 * float(normalized_mutual_info_score(truth, predicted)),
         ari=100 * float(adjusted_rand_score(truth, predicted)),
@@ -55,7 +67,52 @@ def score(
         h_score=h_score(known_acc, novel_acc),
         macro_acc=_macro(truth, hits),
         tail_acc=_macro(truth, hits, small_classes(np.bincount(truth) if sizes is None else sizes)),
+        strict_acc=_percent(strict),
+        known_by_name=_percent(strict[is_known]),
+        strict_novel_acc=_percent(strict[~is_known]),
     )
+
+
+def strict_hits(
+    truth: ArrayLike, predicted: ArrayLike, known: Collection[int]
+) -> NDArray[np.bool_]:
+    """Return which rows are right by strict accuracy.
+
+    Args:
+        truth: (n,) true classes.
+        predicted: (n,) predicted clusters, -1 for rows without an intent. Cluster i is the known
+            intent i, for every i in `known`; all others are new intents.
+        known: The known classes.
+
+    Returns:
+        (n,) whether a row of a known class is predicted as this class, and whether a row of a novel
+        class is in the new intent that the best one-to-one matching of new intents to novel classes
+        assigns to its class.
+    """
+    classes, clusters = np.asarray(truth, np.int64), np.asarray(predicted, np.int64)
+    names = list(known)
+    right = np.isin(classes, names) & (classes == clusters)
+    found_new = ~np.isin(classes, names) & ~np.isin(clusters, names) & (clusters != UNLABELLED)
+    if found_new.any():
+        right[found_new] = _hits(classes[found_new], clusters[found_new])
+    return np.asarray(right)
+
+
+def known_first(predicted: ArrayLike, known: Sequence[bool]) -> IntArray:
+    """Renumber clusters so that those of known intents come first, as `score` expects.
+
+    Args:
+        predicted: (n,) cluster of every row, -1 for none.
+        known: (k,) whether each cluster is a known intent.
+
+    Returns:
+        (n,) the new numbers. Known intents keep their order, and so do the others.
+    """
+    order = np.argsort(~np.asarray(known, np.bool_), kind="stable")
+    number = np.empty(len(order) + 1, np.int64)
+    number[order] = np.arange(len(order))
+    number[UNLABELLED] = UNLABELLED
+    return np.asarray(number[np.asarray(predicted, np.int64)])
 
 
 def small_classes(sizes: ArrayLike) -> IntArray:
@@ -274,5 +331,5 @@ def _macro(truth: IntArray, hits: NDArray[np.bool_], classes: IntArray | None = 
     return 100 * float(np.mean([hits[truth == each].mean() for each in wanted]))
 
 
-def _percent(hits: NDArray[np.bool_]) -> float:
+def _percent(hits: NDArray[np.bool_] | NDArray[np.float64]) -> float:
     return 100 * float(hits.mean()) if hits.size else math.nan

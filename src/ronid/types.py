@@ -242,9 +242,14 @@ class Intent:
 class Scores:
     """Agreement of predicted intents with the truth, in percent.
 
-    All accuracies come from one Hungarian matching over all rows. `macro_acc` counts every intent
-    alike, however many rows it has; `tail_acc` is the same over the third of the intents that are
-    smallest. Results of older versions have neither.
+    `acc`, `known_acc`, `novel_acc`, `macro_acc` and `tail_acc` come from one Hungarian matching of
+    all clusters to all classes. `macro_acc` is the mean over intents; `tail_acc` is the same over
+    the smallest third of the intents.
+
+    The strict scores count a row of a known intent only under its own name (`known_by_name`), and a
+    row of a novel intent only in a new intent (`strict_novel_acc`). `strict_acc` covers all rows.
+
+    Scores that cannot be computed are NaN, and so are those that an older version did not compute.
     """
 
     nmi: float
@@ -255,3 +260,6 @@ class Scores:
     h_score: float
     macro_acc: float = math.nan
     tail_acc: float = math.nan
+    strict_acc: float = math.nan
+    known_by_name: float = math.nan
+    strict_novel_acc: float = math.nan

@@ -86,6 +86,7 @@ def test_quiet_json_is_all_there_is(
     assert [i["known"] for i in found["intents"]] == [True] * 3 + [False] * 2
     assert sum(i["size"] for i in found["intents"]) == len(cli_corpus.rows())
     parts = {"known_acc", "novel_acc", "h_score", "macro_acc", "tail_acc"}
+    parts |= {"strict_acc", "known_by_name", "strict_novel_acc"}
     assert set(found["scores"]) == {"nmi", "ari", "acc", *parts}
 
 
