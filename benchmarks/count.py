@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ronid.data.benchmarks import BENCHMARKS
+from ronid.data.benchmark_entries import CLASSIC
 from ronid.data.splits import Cell, benchmark_cell, benchmark_problem
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
@@ -60,7 +60,7 @@ def counted(cell: Cell, rules: Sequence[CountRule], cache: FrozenCache) -> Itera
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("dataset", nargs="*", default=list(BENCHMARKS), help="all by default")
+    parser.add_argument("dataset", nargs="*", default=list(CLASSIC), help="CLASSIC by default")
     parser.add_argument("--seed", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--rule", choices=RULES, nargs="+", default=RULES, help="all by default")
     parser.add_argument("--work", type=Path, required=True, help="folder for embeddings")

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ronid.data.benchmarks import BENCHMARKS, read
+from ronid.data.benchmark_entries import CLASSIC
+from ronid.data.benchmarks import read
 from ronid.data.corpus import corpus_from
 from ronid.data.splits import BenchmarkProblem, benchmark_cell, benchmark_problem
 from ronid.encode.cache import FrozenCache
@@ -76,13 +77,13 @@ class Ready(FrozenCache):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     present = [OWN] if own_queries().exists() else []
-    parser.add_argument("--dataset", nargs="*", default=[*BENCHMARKS, *present])
+    parser.add_argument("--dataset", nargs="*", default=[*CLASSIC, *present])
     parser.add_argument("--seed", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--part", choices=["dev", "test"], default="test")
     parser.add_argument("--work", type=Path, required=True, help="folder for what can be reused")
     parser.add_argument("--out", type=Path, help="file of rows to add to; only shown without it")
     options = parser.parse_args()
-    made_by = {"encoder": "all-MiniLM-L6-v2", "ronid_version": __version__}
+    made_by = {"encoder": "all-MiniLM-L6-v2", "ronid_version": __version__, "version": ""}
     options.work.mkdir(parents=True, exist_ok=True)
     for seed in options.seed:
         for dataset in options.dataset:

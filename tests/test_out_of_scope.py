@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from ronid.data.benchmarks import BENCHMARKS, PARTS
+from ronid.data.benchmark_entries import BENCHMARKS, CLASSIC, PARTS
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Discovery, Split
 from tests.helpers import ROOT
@@ -114,7 +114,7 @@ def test_clinc_is_fitted_whole_and_asked_its_own_queries_where_they_are_there(
     bench: ModuleType, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench, "CONFIG", recipe("fast"))
-    monkeypatch.setattr(bench, "BENCHMARKS", {})  # what is asked by default is the queries alone
+    monkeypatch.setattr(bench, "CLASSIC", ())  # what is asked by default is the queries alone
     out = tmp_path / "rows.jsonl"
     monkeypatch.setattr(sys, "argv", ["", *f"--seed 0 --work {tmp_path} --out {out}".split()])
     bench.main()
@@ -132,7 +132,7 @@ def test_stored_rows_are_of_the_seeds_and_files_that_are_reported() -> None:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     cells = [(row["dataset"], row["seed"]) for row in rows]
     assert len(set(cells)) == len(cells)
-    assert set(cells) >= {(dataset, seed) for dataset in BENCHMARKS for seed in range(3)}
+    assert set(cells) >= {(dataset, seed) for dataset in CLASSIC for seed in range(3)}
     assert {row["part"] for row in rows} == {"test"}
     for row in rows:
         assert set(row["scores"]) == WAYS

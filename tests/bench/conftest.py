@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ronid.bench import cell
-from ronid.data.benchmarks import BENCHMARKS
+from ronid.data.benchmark_entries import BENCHMARKS
 from tests.helpers import toy_benchmark
 from tests.helpers.toy_corpus import TinyEncoder
 

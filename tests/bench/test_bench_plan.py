@@ -32,6 +32,20 @@ SMALL: dict[str, Any] = {"datasets": ["clinc"], "presets": ["fast"], "seeds": [0
         ({"variants": ["-Ot"]}, "variants names '-Ot'.*did you mean '-OT'?"),
         ({"keep": ["maps"]}, "keep names 'maps'.*did you mean 'map'?"),
         ({"scored_on": "train"}, "scored_on names 'train'"),
+        ({"split": "owned"}, "split names 'owned'.*did you mean 'own'?"),
+        ({"split": "own"}, "split: 'clinc' publishes no split"),
+        ({"split": "own", "datasets": ["bolt-trec"], "seeds": "0-5"}, "'bolt-trec' has no fold 5"),
+        (
+            {"split": "own", "datasets": ["tlsa-hwu"], "known_ratios": [0.3]},
+            "split: 'tlsa-hwu' publishes splits for known ratios 0.25, 0.5 and 0.75",
+        ),
+        (
+            {"split": "own", "datasets": ["tlsa-hwu"], "dominants": [0, 0.5]},
+            "split = 'own' does not allow dominant",
+        ),
+        ({"dominants": [1]}, "dominants: dominant is 1; give 0 or more and below 1"),
+        ({"entity_ratios": [2]}, "entity_ratios: entities is 2; give a number from 0 to 1"),
+        ({"mixed_shots": [True]}, "mixed_shots has True; give numbers"),
         ({"datasets": []}, "datasets is .*give a list of one or more"),
         ({"datasets": "clinc"}, "datasets is 'clinc'; give a list"),
         ({"presets": ["fast", "fast"]}, "presets names something twice"),
@@ -182,3 +196,33 @@ def test_pile_is_part_of_what_tells_cells_apart_and_old_rows_are_as_published() 
     row = {name: value for name, value in asdict(usual).items() if name not in PILE_KEYS}
     assert coordinates(row) == coordinates(asdict(usual)) == usual.coordinates
     assert unusual.coordinates != usual.coordinates
+
+
+def test_own_split_is_part_of_what_tells_jobs_apart() -> None:
+    values = SMALL | {"datasets": ["bolt-trec", "tlsa-hwu"], "seeds": "0-4"}
+    own, drawn = make_plan(values | {"split": "own"}).cells, make_plan(values).cells
+    assert {cell.split for cell in own} == {"own"}
+    assert {cell.split for cell in drawn} == {"drawn"}
+    assert not {cell.coordinates for cell in own} & {cell.coordinates for cell in drawn}
+    assert str(own[0]).endswith("seed 0 own split")
+
+
+def test_new_changes_are_crossed_and_mixed_shots_stand_for_any_ratio() -> None:
+    wanted = {
+        "labelled_ratios": [0.05, 0.1], "mixed_shots": [0, 1], "thin_shots": [0, 1],
+        "dominants": [0, 0.5], "entity_ratios": [0, 0.3], "small_talk_ratios": [0, 0.2],
+    }  # fmt: skip
+    cells = make_plan(SMALL | wanted).cells
+    assert len(cells) == len(set(cells)) == 3 * 2**4
+    assert {cell.labelled_ratio for cell in cells if cell.mixed_shots} == {0}
+    changed = "mixed_shots 1 thin_shots 1 dominant 0.5 entities 0.3 small_talk 0.2"
+    assert any(changed in str(cell) for cell in cells)
+
+
+def test_jobs_of_a_config_are_current_and_old_rows_are_drawn_and_current() -> None:
+    (cell,) = make_plan(SMALL).cells
+    later = ("split", "version", "dominant", "entities", "small_talk", "mixed_shots", "thin_shots")
+    row = {name: value for name, value in asdict(cell).items() if name not in later}
+    assert coordinates(row) == cell.coordinates
+    assert (cell.split, cell.version) == ("drawn", "")
+    assert coordinates(row | {"version": "before"}) != cell.coordinates

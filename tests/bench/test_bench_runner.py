@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ronid.bench.cell import Bench, run_cell
+from ronid.bench.cell import Bench, problem_of, run_cell, scored_rows
 from ronid.bench.order import make_tasks
 from ronid.bench.plan import Plan, make_plan
 from ronid.bench.rows import append_row, read_rows
@@ -59,10 +59,15 @@ def test_row_says_all_that_a_reader_needs(toy: Path, encoder: str, tmp_path: Pat
     for rule in ("argmax", "refit"):
         scores = row["scores"][rule]
         assert scores.pop("tail_acc") is None  # all intents are of one size
+        strict = [scores.pop(key) for key in ("strict_acc", "known_by_name", "strict_novel_acc")]
         assert set(scores) == {
             "nmi", "ari", "acc", "known_acc", "novel_acc", "h_score", "macro_acc",
         }  # fmt: skip
         assert scores["acc"] > 40  # chance is 17
+        if rule == "refit":
+            assert strict == [None] * 3  # clusters of k-means are not named
+        else:
+            assert 0 <= strict[0] <= scores["acc"]
         assert all(value == round(value, 4) for value in scores.values())
     assert {"encode", "contrast", "em"} <= set(row["seconds"])
     assert row["wall_s"] >= row["seconds"]["em"]
@@ -92,6 +97,17 @@ def test_scoring_on_dev_is_another_cell_and_covers_all_intents(toy: Path, encode
     assert sorted(set(row["map"]["truth"])) == list(range(6))
     assert len(row["map"]["truth"]) == 30
     assert plan.cells[0].coordinates != plan_of(encoder).cells[0].coordinates
+
+
+def test_dev_and_test_rows_have_the_entities_of_the_job(toy: Path, encoder: str) -> None:
+    texts = {}
+    for part in ("dev", "test"):
+        plain, other = plan_of(encoder, scored_on=part, entity_ratios=[0, 1.0]).cells
+        rows = [scored_rows(problem_of(cell), cell) for cell in (plain, other)]
+        assert all(old != new for old, new in zip(rows[0][0], rows[1][0], strict=True))
+        assert rows[0][1].tolist() == rows[1][1].tolist()
+        texts[part] = rows[1][0]
+    assert (len(texts["dev"]), len(texts["test"])) == (30, 60)
 
 
 def test_stored_cells_are_not_run_again(toy: Path, encoder: str, tmp_path: Path) -> None:

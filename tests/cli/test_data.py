@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from ronid.cli.data import app
 from ronid.data import benchmarks
-from ronid.data.benchmarks import BENCHMARKS, PARTS, Benchmark
+from ronid.data.benchmark_entries import BENCHMARKS, PARTS, Benchmark
 from ronid.errors import DataError, UsageError
 
 TRAIN = "text\tlabel\n" + "".join(f"utterance {i}\tintent {i % 4}\n" for i in range(80))
@@ -39,7 +39,7 @@ def run(*arguments: str, input: str | None = None) -> str:
     return result.stdout
 
 
-def test_list_shows_the_three_benchmarks() -> None:
+def test_list_shows_all_benchmarks() -> None:
     assert set(json.loads(run("list", "--json"))) == set(BENCHMARKS)
     table = run("list")
     assert all(name in table for name in BENCHMARKS)

@@ -5,15 +5,28 @@ from pathlib import Path
 import pytest
 
 from ronid.data import benchmarks
-from ronid.data.benchmarks import BENCHMARKS, PARTS, Benchmark
+from ronid.data.benchmark_entries import BENCHMARKS, CLASSIC, PARTS, Benchmark
+
+PUBLISHED_SPLITS = tuple(name for name, entry in BENCHMARKS.items() if entry.own_split)
 
 
 @pytest.fixture
 def benchmark_data() -> None:
-    """Skip a test where the public benchmarks are not at hand, whole and unchanged."""
-    states = [state.status for name in BENCHMARKS for state in benchmarks.check(name)]
-    if set(states) != {"ok"}:
-        pytest.skip("the public benchmarks are not there: set RONID_DATA or run ronid data fetch")
+    """Skip a test if a benchmark of the paper is missing or changed."""
+    for name in CLASSIC:
+        _skip_unless_complete(name)
+
+
+@pytest.fixture(params=PUBLISHED_SPLITS)
+def published_dataset(request: pytest.FixtureRequest) -> str:
+    """Return the name of each BOLT and TLSA data set; skip if it is missing or changed."""
+    _skip_unless_complete(request.param)
+    return str(request.param)
+
+
+def _skip_unless_complete(name: str) -> None:
+    if {state.status for state in benchmarks.check(name)} != {"ok"}:
+        pytest.skip(f"benchmark {name} is missing: set RONID_DATA or run ronid data fetch {name}")
 
 
 @pytest.fixture

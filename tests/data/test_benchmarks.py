@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ronid.data import benchmarks
-from ronid.data.benchmarks import BENCHMARKS
+from ronid.data.benchmark_entries import BENCHMARKS, CLASSIC
 from ronid.errors import DataError, RonidError, UsageError
 
 Toy = Callable[..., Path]
@@ -104,10 +104,24 @@ def test_cache_lies_in_the_home_folder_by_default(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.benchmark_data
-@pytest.mark.parametrize("name", list(BENCHMARKS))
+@pytest.mark.parametrize("name", CLASSIC)
 def test_benchmark_files_have_the_published_rows(benchmark_data: None, name: str) -> None:
     entry = BENCHMARKS[name]
     for part, rows in entry.rows.items():
         corpus = benchmarks.read(name, part)
         assert len(corpus) == corpus.report.labelled == rows
         assert len(corpus.known) == entry.intents
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+def test_files_with_published_splits_have_the_registered_rows_and_intents(
+    published_dataset: str,
+) -> None:
+    entry = BENCHMARKS[published_dataset]
+    intents = set(benchmarks.read(published_dataset, "train").known)
+    assert len(intents) == entry.intents
+    for part, rows in entry.rows.items():
+        corpus = benchmarks.read(published_dataset, part)
+        assert len(corpus) == corpus.report.labelled == rows
+        assert set(corpus.known) <= intents

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ronid.data.benchmarks import BENCHMARKS, Benchmark
+from ronid.data.benchmark_entries import BENCHMARKS, Benchmark
 from tests.helpers import ROOT
 from tests.helpers.toy_corpus import make_toy
 

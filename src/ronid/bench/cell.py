@@ -21,9 +21,14 @@ from ronid.bench.plan import FORMAT_VERSION, BenchCell, Plan, config_hash, read_
 from ronid.bench.rows import thinned
 from ronid.bench.stages import SharedStages
 from ronid.config import updated
-from ronid.data import benchmarks
 from ronid.data.pile import Pile
-from ronid.data.splits import BenchmarkProblem, Cell, benchmark_cell, benchmark_problem
+from ronid.data.splits import (
+    BenchmarkProblem,
+    Cell,
+    SplitKind,
+    benchmark_cell,
+    benchmark_problem,
+)
 from ronid.errors import RonidError, RonidWarning
 from ronid.files import without_nan
 from ronid.methods import METHODS, fit, frozen_recipe, method
@@ -111,18 +116,53 @@ def split_of(cell: BenchCell) -> Cell:
     Raises:
         DataError: The benchmark is not here.
     """
-    return _split(cell.dataset, cell.known_ratio, cell.labelled_ratio, cell.seed, cell.pile)
+    return _split(
+        cell.dataset, cell.known_ratio, cell.labelled_ratio, cell.seed, cell.pile, cell.split
+    )
 
 
 @lru_cache(maxsize=4096)
-def _split(dataset: str, known: float, labelled: float, seed: int, pile: Pile) -> Cell:
-    return benchmark_cell(dataset, known, labelled, seed, pile)
+def _split(  # noqa: PLR0913, PLR0917 - the coordinates of a split
+    dataset: str, known: float, labelled: float, seed: int, pile: Pile, kind: SplitKind
+) -> Cell:
+    return benchmark_cell(dataset, known, labelled, seed, pile, kind)
 
 
 @lru_cache(maxsize=2)
 def _problem(split: Cell) -> BenchmarkProblem:
     """Cells of one split are neighbours, so the newest problems are all that is worth keeping."""
     return benchmark_problem(split)
+
+
+def problem_of(cell: BenchCell) -> BenchmarkProblem:
+    """Return the problem of a cell, with the number of intents that its rule allows to know.
+
+    Raises:
+        DataError: The benchmark is not here.
+    """
+    return _with_rule(_problem(split_of(cell)), cell.k_rule)
+
+
+def scored_rows(problem: BenchmarkProblem, cell: BenchCell) -> tuple[tuple[str, ...], IntArray]:
+    """Return utterances of all intents to score, and their classes."""
+    if cell.scored_on == "test":
+        return problem.test_texts, problem.test_targets
+    return problem.dev_texts, problem.dev_targets
+
+
+def scores_of(
+    problem: BenchmarkProblem, truth: IntArray, labels: IntArray, *, named: bool = True
+) -> dict[str, Any]:
+    """Return the scores of predicted intents in the form of a row: rounded, None for NaN.
+
+    Args:
+        problem: The problem that a method solved.
+        truth: (n,) true classes of the scored rows.
+        labels: (n,) predicted intents.
+        named: Whether intent i is the known intent i, for every known intent.
+    """
+    sizes = _sizes(problem)
+    return _figures(score(truth, labels, len(problem.split.known), sizes, named=named))
 
 
 def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
@@ -138,9 +178,8 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     _begin_memory(device)
     watch = Stopwatch(bench.progress)
     started = time.perf_counter()
-    split = split_of(cell)
-    problem = _with_rule(_problem(split), cell.k_rule)
-    texts, truth = _scored_rows(problem, cell)
+    split, problem = split_of(cell), problem_of(cell)
+    texts, truth = scored_rows(problem, cell)
     problem = _counted(bench, cell, config, problem, device)
     encoder = _encoder(bench, cell, config, device, problem.split.n_intents)
     hits = encoder.cache.hits
@@ -151,15 +190,14 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     features = encoder.embed_all(encoder.prepare(texts, watch))
     prototypes = _tensor(discovery.prototypes, device)
     labels = predict(features, prototypes, discovery.temperature, discovery.rule).labels
-    known, sizes = len(problem.split.known), _sizes(problem)
-    scores = {"argmax": _figures(score(truth, labels, known, sizes))}
+    scores = {"argmax": scores_of(problem, truth, labels)}
     wall_s = time.perf_counter() - started + stages.shared_s  # what the cell costs alone
     row = {"split_hash": split.hash, "k": discovery.n_intents, "scores": scores}
     row |= {"wall_s": round(wall_s, 3), "shared_s": round(stages.shared_s, 3)}
     row |= {"seconds": _rounded(watch.seconds), "jobs": bench.jobs}
     row |= {"cache_hits": encoder.cache.hits - hits, **_memory(device), **_where(device)}
     refit = _refit(cell, config, features, discovery)
-    scores["refit"] = _figures(score(truth, refit, known, sizes))
+    scores["refit"] = scores_of(problem, truth, refit, named=False)
     if "history" in bench.plan.keep:
         row["history"] = [_rounded(epoch) for epoch in thinned(discovery.history)]
     if "map" in bench.plan.keep:
@@ -200,17 +238,8 @@ def _counted(
     return replace(problem, split=count_on_frozen(training, problem.split))
 
 
-def _scored_rows(problem: BenchmarkProblem, cell: BenchCell) -> tuple[tuple[str, ...], IntArray]:
-    """Return utterances of all intents to score, and their classes."""
-    if cell.scored_on == "test":
-        return problem.test_texts, problem.test_targets
-    dev = benchmarks.read(cell.dataset, "dev")
-    index = {name: i for i, name in enumerate(problem.classes)}
-    return tuple(dev.texts), np.array([index[str(name)] for name in dev.labels], np.int64)
-
-
 def _sizes(problem: BenchmarkProblem) -> IntArray:
-    """Return how many training utterances each class has; chatter is of none."""
+    """Return the number of training utterances of each class; off-topic text has no class."""
     truth = problem.split.truth
     assert truth is not None  # a benchmark's always is
     return np.bincount(truth[truth >= 0], minlength=len(problem.classes))

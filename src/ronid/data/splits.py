@@ -10,18 +10,34 @@ import random
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ronid.data import benchmarks
+from ronid.data.benchmark_entries import PARTS
 from ronid.data.corpus import case_warning, shortened
-from ronid.data.pile import Pile, absent_intents, chatter_rows, misnamed, thinned
+from ronid.data.corrupted_text import small_talk, with_entities
+from ronid.data.pile import (
+    BY_RATIO,
+    Pile,
+    absent_intents,
+    chatter_rows,
+    dominated,
+    generator_of,
+    misnamed,
+    shots_per_intent,
+    thinned,
+)
+from ronid.data.published_splits import published_split
 from ronid.errors import RonidWarning, UsageError
 from ronid.types import UNLABELLED, Corpus, IntArray, Split
 
 _HELD_OUT_ONE_IN = 5
+
+SplitKind = Literal["drawn", "own"]
+"""Origin of known intents and labeled rows: `drawn` by the seed, or the data set's `own`."""
 
 
 def split_corpus(
@@ -164,6 +180,8 @@ class Cell:
         kept: Training rows that are left, ascending; empty for all.
         given: Labels of `labelled` where some are wrong; empty where all are true.
         chatter: Benchmark and training row of every utterance from elsewhere.
+        split: `drawn` by the seed, or the published split of the data set (`own`), see
+            `published_split`.
     """
 
     dataset: str
@@ -176,13 +194,17 @@ class Cell:
     kept: tuple[int, ...] = ()
     given: tuple[str, ...] = ()
     chatter: tuple[tuple[str, int], ...] = ()
+    split: SplitKind = "drawn"
 
     @property
     def content(self) -> dict[str, Any]:
         """The cell as plain values; what the published protocol does not have, only if it is so."""
         plain = asdict(self) | {"pile": self.pile.changes}
         later = ("pile", "kept", "given", "chatter")
-        return {key: value for key, value in plain.items() if value or key not in later}
+        content = {key: value for key, value in plain.items() if value or key not in later}
+        if self.split == "drawn":
+            del content["split"]
+        return content
 
     @property
     def hash(self) -> str:
@@ -200,12 +222,16 @@ class BenchmarkProblem:
         test_texts: Test utterances of all intents.
         test_targets: Their intents as index into `classes`.
         classes: All intents, the known ones first in drawn order, the new ones sorted.
+        dev_texts: Development utterances of all intents, to choose settings.
+        dev_targets: Their intents as index into `classes`.
     """
 
     split: Split
     test_texts: tuple[str, ...]
     test_targets: IntArray
     classes: tuple[str, ...]
+    dev_texts: tuple[str, ...] = ()
+    dev_targets: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def benchmark_cell(
@@ -214,6 +240,7 @@ def benchmark_cell(
     labelled_ratio: float = 0.1,
     seed: int = 0,
     pile: Pile | None = None,
+    split: SplitKind = "drawn",
 ) -> Cell:
     """Draw the known intents and labelled utterances of a benchmark, and change its pile.
 
@@ -225,6 +252,7 @@ def benchmark_cell(
             asked where the pile has `shots`. 0 for no labels at all.
         seed: Seed of all draws.
         pile: How the pile differs from the published protocol; None for not at all.
+        split: `own` reads the published split of the data set, where the seed is the fold.
 
     Returns:
         The cell, the same on every machine.
@@ -237,14 +265,22 @@ def benchmark_cell(
         if not 0 <= ratio <= 1:
             raise UsageError(f"the {name} ratio is {ratio}; it must be from 0 to 1")
     pile = pile or Pile()
+    if split == "own":
+        if pile.changes:
+            changed = ", ".join(pile.changes)
+            raise UsageError(f"split = 'own' does not allow {changed}; use split = 'drawn'")
+        own = published_split(dataset, known_ratio, labelled_ratio, seed)
+        return Cell(dataset, known_ratio, labelled_ratio, seed, own.known, own.labeled, split="own")
     labels = np.array(benchmarks.read(dataset, "train").labels)
     intents, classes = np.unique(labels, return_inverse=True)  # sorted as strings
     # The published protocol draws with the legacy generators of NumPy and Python.
     legacy = np.random.RandomState(seed)  # noqa: NPY002 - same draw as the published code
     known = legacy.choice(intents, round(len(intents) * known_ratio), replace=False).tolist()
-    if not labelled_ratio and not pile.shots:
+    if not labelled_ratio and not pile.shots and not pile.mixed_shots:
         known = []
     kept = np.arange(len(labels)) if pile.tail == 1 else thinned(classes, pile.tail, seed)
+    if pile.dominant:
+        kept = kept[dominated(classes[kept], pile.dominant, seed)]
     labelled = _draw_labelled(labels, kept, known, labelled_ratio, seed, pile)
     given = [str(labels[row]) for row in labelled]
     if pile.absent_ratio:
@@ -280,14 +316,14 @@ def _draw_labelled(  # noqa: PLR0913, PLR0917 - all of them decide the draw
     """Draw the labelled rows intent by intent, in the order of `known`."""
     rng = random.Random(seed)
     labelled: list[int] = []
-    for intent in known:
-        rows = kept[labels[kept] == intent].tolist()
-        if pile.shots:  # the first of a shuffle: more shots hold all of fewer
-            labelled += rng.sample(rows, len(rows))[: pile.shots]
-            continue
-        wanted = round(ratio * len(rows))
-        # An intent of a long tail would not be known without a label.
-        labelled += rng.sample(rows, wanted if pile.tail == 1 else max(1, wanted))
+    each = [kept[labels[kept] == intent].tolist() for intent in known]
+    shots = shots_per_intent(np.array([len(rows) for rows in each]), pile, seed)
+    for rows, count in zip(each, shots, strict=True):
+        if count == BY_RATIO:
+            # At least one label, because an intent without labels is not known.
+            labelled += rng.sample(rows, max(1, round(ratio * len(rows))))
+        else:  # the first of a shuffle, so that more shots contain all rows of fewer
+            labelled += rng.sample(rows, len(rows))[:count]
     return labelled
 
 
@@ -306,35 +342,58 @@ def benchmark_problem(cell: Cell) -> BenchmarkProblem:
         cell: A drawn split.
 
     Returns:
-        The problem: the training rows of the pile with chatter behind them, known intents only
-        for early stopping, the whole test set. Chatter has no true class.
+        The problem: the remaining training rows, followed by off-topic text and small talk, which
+        have no true class; utterances of known intents for early stopping; the whole dev and test
+        files.
 
     Raises:
         DataError: The files are missing or changed.
     """
-    train, dev, test = (benchmarks.read(cell.dataset, part) for part in benchmarks.PARTS)
+    train, dev, test = (benchmarks.read(cell.dataset, part) for part in PARTS)
+    texts = {
+        part: _texts(cell, part, one.texts)
+        for part, one in zip(PARTS, (train, dev, test), strict=True)
+    }
     novel = sorted(set(train.known) - set(cell.known))
     classes = (*cell.known, *novel)
     index = {name: i for i, name in enumerate(classes)}
     kept = np.array(cell.kept, np.int64) if cell.kept else np.arange(len(train))
-    strangers = {name: benchmarks.read(name, "train").texts for name, _ in cell.chatter}
-    none = np.full(len(cell.chatter), UNLABELLED, np.int64)
+    foreign = {name: benchmarks.read(name, "train").texts for name, _ in cell.chatter}
+    off_topic = tuple(foreign[name][row] for name, row in cell.chatter)
+    off_topic += _small_talk(cell, len(kept) + len(off_topic))
+    none = np.full(len(off_topic), UNLABELLED, np.int64)
     all_truth = _targets(train.labels, index)
     targets = np.full(len(train), UNLABELLED, np.int64)
     labelled = np.array(cell.labelled, np.int64)
     targets[labelled] = _targets(cell.given, index) if cell.given else all_truth[labelled]
     dev_truth = _targets(dev.labels, index)
     dev_rows = np.flatnonzero(dev_truth < len(cell.known))
+    if cell.split == "own":
+        own = published_split(cell.dataset, cell.known_ratio, cell.labelled_ratio, cell.seed)
+        dev_rows = dev_rows[np.isin(dev_rows, own.dev)]
     split = Split(
-        texts=(
-            *(train.texts[row] for row in kept),
-            *(strangers[name][row] for name, row in cell.chatter),
-        ),
+        texts=(*(texts["train"][row] for row in kept), *off_topic),
         targets=np.concatenate([targets[kept], none]),
         known=cell.known,
         n_intents=len(classes),
-        dev_texts=tuple(dev.texts[row] for row in dev_rows),
+        dev_texts=tuple(texts["dev"][row] for row in dev_rows),
         dev_targets=dev_truth[dev_rows],
         truth=np.concatenate([all_truth[kept], none]),
     )
-    return BenchmarkProblem(split, tuple(test.texts), _targets(test.labels, index), classes)
+    return BenchmarkProblem(
+        split, texts["test"], _targets(test.labels, index), classes, texts["dev"], dev_truth
+    )
+
+
+def _texts(cell: Cell, part: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the utterances of a part, with random entities if the cell has any."""
+    if not cell.pile.entities:
+        return tuple(texts)
+    rng = generator_of(cell.seed, "entities", PARTS.index(part))
+    return with_entities(texts, cell.pile.entities, rng)
+
+
+def _small_talk(cell: Cell, n: int) -> tuple[str, ...]:
+    """Return the small talk that follows `n` utterances of the training file."""
+    share = cell.pile.small_talk
+    return small_talk(round(n * share / (1 - share)), generator_of(cell.seed, "small_talk"))
