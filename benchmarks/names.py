@@ -90,6 +90,7 @@ def measure(run: RunFolder) -> dict[str, Any]:
         },
         "names": found,
         "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
+        "version": "",  # see mark_before.py
     }
 
 

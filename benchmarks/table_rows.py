@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from ronid.bench.rows import latest, read_all
+from ronid.bench.rows import latest, read_all, version_of
 
 Row = dict[str, Any]
 
@@ -17,10 +17,15 @@ FIRST_DEV_SEED = 100
 """Seeds from here on chose settings; figures come from those below."""
 
 
-def read_rows(name: str) -> list[Row]:
-    """Return the rows of a file of any form."""
-    path = RESULTS / name
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def read_rows(name: str, version: str = "") -> list[Row]:
+    """Return the rows of a file of any form.
+
+    Args:
+        name: Name of the file.
+        version: Version of the rows to return: "" or "before".
+    """
+    lines = (RESULTS / name).read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if version_of(row) == version]
 
 
 def stored_rows(*names: str) -> list[Row]:
@@ -29,10 +34,15 @@ def stored_rows(*names: str) -> list[Row]:
     return [row for file in files for row in read_rows(file)]
 
 
-def harness_rows(*names: str) -> list[Row]:
-    """Return the last row of every cell, of those files of the harness that exist."""
+def harness_rows(*names: str, version: str = "") -> list[Row]:
+    """Return the last row of every cell, of those files of the harness that exist.
+
+    Args:
+        names: Names of the files without the ending.
+        version: Version of the rows to return: "" or "before".
+    """
     files = [RESULTS / f"{name}.jsonl" for name in names]
-    return latest(read_all([file for file in files if file.exists()]))
+    return latest(read_all([file for file in files if file.exists()]), version)
 
 
 def by_dataset(name: str) -> list[tuple[str, list[Row]]]:

@@ -15,7 +15,7 @@ from ronid.data.pile import PILE_KEYS
 from ronid.errors import RonidWarning, UsageError
 
 FEW = 5
-_GROUP = ("dataset", "known_ratio", "labelled_ratio", "k_rule", "scored_on", *PILE_KEYS)
+_GROUP = ("dataset", "known_ratio", "labelled_ratio", "k_rule", "scored_on", "split", *PILE_KEYS)
 _RESAMPLES = 10_000
 
 Selector = Mapping[str, str]
@@ -72,10 +72,16 @@ def read_selector(text: str) -> Selector:
 def select(rows: Iterable[Row], selector: Selector) -> list[Row]:
     """Return the last scored row of every cell that fits.
 
+    Args:
+        rows: Stored rows.
+        selector: Coordinates and their values. Rows of an earlier version fit only if `version`
+            names it.
+
     Raises:
         UsageError: None fits.
     """
-    found = [row for row in latest(rows) if "scores" in row and _fits(row, selector)]
+    kept = latest(rows, selector.get("version", ""))
+    found = [row for row in kept if "scores" in row and _fits(row, selector)]
     if not found:
         asked = ",".join(f"{name}={value}" for name, value in selector.items())
         raise UsageError(f"no scored row fits '{asked}'; see the rows with: ronid bench table")

@@ -30,7 +30,9 @@ _STYLES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D")
 _FIXED: dict[Any, Any] = {"svg.hashsalt": "ronid", "svg.fonttype": "none", "font.size": 10}
 _FIXED |= {"axes.spines.top": False, "axes.spines.right": False}
-_SETTING = ("method", "preset", "encoder", "labelled_ratio", "k_rule", "scored_on", *PILE_KEYS)
+_SETTING = (
+    "method", "preset", "encoder", "labelled_ratio", "k_rule", "scored_on", "split", *PILE_KEYS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,11 @@ def draw_all(rows: Iterable[Row], folder: Path) -> Drawn:
         drawn = []
         for setting, own in _by_setting(row for row in rows if shown in row).items():
             # Settings never share a picture; those that are as usual are left out of its name.
-            method, preset, encoder, labelled, k_rule, scored_on, *pile = setting
+            method, preset, encoder, labelled, k_rule, scored_on, split, *pile = setting
             changes = Pile(*pile).changes
             unusual = [f"labelled{labelled:g}"] if labelled != 0.1 else []
-            unusual += [text for text in (k_rule, scored_on) if text not in ("given", "test")]
+            usual = ("given", "test", "drawn")
+            unusual += [text for text in (k_rule, scored_on, split) if text not in usual]
             unusual += [f"{key}{value:g}" for key, value in changes.items()]
             stem = "-".join([kind, method, preset, encoder.replace("/", "-"), *unusual])
             drawn += draw(own, folder / stem, f"{_title(method)} {preset}, {encoder}")

@@ -45,9 +45,20 @@ def read_all(paths: Iterable[Path]) -> list[Row]:
     return [row for path in paths for row in read_rows(path)]
 
 
-def latest(rows: Iterable[Row]) -> list[Row]:
-    """Return the last row of every cell, in the order in which the cells first came."""
-    return list({coordinates(row): row for row in rows}.values())
+def latest(rows: Iterable[Row], version: str = "") -> list[Row]:
+    """Return the last row of every cell of one version, in the order in which the cells first came.
+
+    Args:
+        rows: Stored rows.
+        version: Version of the rows to return, see `BenchCell`; all others are left out.
+    """
+    found = {coordinates(row): row for row in rows if version_of(row) == version}
+    return list(found.values())
+
+
+def version_of(row: Row) -> str:
+    """Return the version of a row; older rows do not have the field."""
+    return str(row.get("version", ""))
 
 
 def thinned(history: Sequence[Mapping[str, Any]], most: int = EPOCHS_KEPT) -> list[Row]:

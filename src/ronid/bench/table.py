@@ -21,8 +21,15 @@ BY = ("method", "variant", "encoder", "preset", "known_ratio")
 MEASURES = {
     "nmi": "NMI", "ari": "ARI", "acc": "ACC", "known_acc": "known", "novel_acc": "novel",
     "h_score": "H-score", "macro_acc": "macro", "tail_acc": "smallest third",
+    "strict_acc": "strict", "known_by_name": "known by name", "strict_novel_acc": "novel, strict",
 }  # fmt: skip
 RULES = ("argmax", "refit")
+_UNMENTIONED = {**AS_PUBLISHED, "split": "drawn"}
+"""Values that a caption leaves out."""
+_SHARES = (
+    "known_ratio", "labelled_ratio", "label_noise", "absent_ratio", "chatter_ratio", "dominant",
+    "entities", "small_talk",
+)  # fmt: skip
 _SETTING = tuple(name for name in COORDINATES if name not in ("dataset", "seed"))
 
 
@@ -93,6 +100,7 @@ def make_table(
     by: Sequence[str] = BY,
     measures: Sequence[str] = ("nmi", "ari", "acc"),
     beside: str = "all",
+    version: str = "",
 ) -> Table:
     """Gather stored rows into a table.
 
@@ -102,11 +110,12 @@ def make_table(
         by: Leading columns; a coordinate that differs between lines is added.
         measures: Keys of `MEASURES`.
         beside: Published lines: `all`, `own` (of the methods in the rows) or `none`.
+        version: Version of the rows to show; all others are left out.
 
     Raises:
         UsageError: An unknown rule, coordinate or measure, or no rows.
     """
-    kept = latest(rows)
+    kept = latest(rows, version)
     _check(kept, rule, by, measures, beside)
     settings: dict[tuple[Any, ...], list[Row]] = {}
     for row in kept:
@@ -228,7 +237,7 @@ def _text(name: str, value: Any) -> str:
     """Write one coordinate for people."""
     if name == "method" and value in METHODS:
         return METHODS[value].title
-    if name in ("known_ratio", "labelled_ratio", "label_noise", "absent_ratio", "chatter_ratio"):
+    if name in _SHARES:
         return f"{100 * value:g}%"
     return f"{value:g}" if name == "tail" else str(value)
 
@@ -284,7 +293,7 @@ def _caption(setting: tuple[Any, ...], shown: Sequence[str], rule: str) -> str:
     parts = [
         f"{name.replace('_', ' ')}: {_text(name, value)}"
         for name, value in hidden.items()
-        if value != AS_PUBLISHED.get(name, "")
+        if value != _UNMENTIONED.get(name, "")
     ]
     return "; ".join([*parts, said[rule], "mean ± sample standard deviation over seeds"])
 

@@ -43,8 +43,8 @@ RowsFolder = Annotated[
     ),
 ]
 METRICS = (
-    "Metrics, comma-separated: nmi, ari, acc, known_acc, novel_acc, h_score, macro_acc, tail_acc. "
-    "All are in percent, higher is better."
+    "Metrics, comma-separated: nmi, ari, acc, known_acc, novel_acc, h_score, macro_acc, tail_acc, "
+    "strict_acc, known_by_name, strict_novel_acc. All are in percent, higher is better."
 )
 ARGMAX = "argmax (inductive: nearest intent, one utterance at a time)"
 REFIT = "refit (transductive: clusters the test set)"
@@ -214,6 +214,13 @@ def table_command(
             help="Published results to add: all, own (only of the methods in ROWS) or none."
         ),
     ] = "all",
+    version: Annotated[
+        str,
+        typer.Option(
+            help="Version of the results to show: before for those of commit 8ba84b5. Default: the "
+            "results of later code."
+        ),
+    ] = "",
     out: Annotated[
         Path | None, typer.Option(help="File to write. Default: print the table.")
     ] = None,
@@ -228,7 +235,12 @@ def table_command(
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"folder '{out.parent}' for --out does not exist; make it first")
     table = make_table(
-        read_all(rows), rule=rule, by=_words(by), measures=_words(measures), beside=published
+        read_all(rows),
+        rule=rule,
+        by=_words(by),
+        measures=_words(measures),
+        beside=published,
+        version=version,
     )
     for text in table.warnings:
         note(f"warning: {text}")
@@ -334,6 +346,7 @@ def _comparison_text(result: "Comparison") -> str:
     )
     where += "" if group["k_rule"] == "given" else f" K {group['k_rule']}"
     where += "" if group["scored_on"] == "test" else f" on {group['scored_on']}"
+    where += "" if group["split"] == "drawn" else f", {group['split']} split"
     against = "" if result.against == "paired" else f" against {result.against}"
     spread = "-" if result.std is None else f"{result.std:.2f}"
     return (
