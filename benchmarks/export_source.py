@@ -1,4 +1,7 @@
-"""Export the source of an earlier commit, to compare its answers with those of today."""
+"""Export the source of an earlier commit, to compare its answers with those of today.
+
+python benchmarks/export_source.py
+"""
 
 import io
 import subprocess
@@ -28,3 +31,7 @@ def export_source(commit: str = COMMIT, folder: Path | None = None) -> Path:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             tar.extractall(target, filter="data")
     return target
+
+
+if __name__ == "__main__":
+    print(export_source())
