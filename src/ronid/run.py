@@ -195,7 +195,13 @@ class RunFolder:
     def write_metrics(
         self, corpus: Corpus, discovery: Discovery, seconds: Mapping[str, float]
     ) -> None:
-        """Write the scores where truth was given, and how long each stage took."""
+        """Write the scores where truth was given, and how long each stage took.
+
+        Args:
+            corpus: The utterances, with their truth.
+            discovery: What was found. Its intents 0..m-1 are the m known intents.
+            seconds: Seconds of each stage.
+        """
         scores = _truth_scores(corpus, discovery)
         metrics = {
             "format_version": FORMAT_VERSION,

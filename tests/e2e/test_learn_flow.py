@@ -124,6 +124,26 @@ def test_decisions_become_the_next_version_and_undo_goes_back(run: Path) -> None
     assert learn(run)["version"] == 1
 
 
+def test_scores_go_by_name_where_a_new_intent_takes_the_number_of_a_known_one(run: Path) -> None:
+    decide(run, Merge(("i0", "i1"), "i1"))  # the last intent, a new one, becomes number 0
+    learn(run)
+    found = intents(folder_of(run))
+    known = {intent["name"] for intent in found if intent["known"]}
+    assert [intent["known"] for intent in found] == [False, True, True, False]
+    table = pq.read_table(folder_of(run) / "assignments.parquet").to_pylist()
+    rows = [row for row in table if row["given"] is None and row["truth"] in known]
+    by_name = 100 * np.mean([row["intent"] == row["truth"] for row in rows])
+    scores = json.loads((folder_of(run) / "metrics.json").read_text())["scores"]
+    assert scores["known_by_name"] == pytest.approx(by_name)
+    assert by_name > 50
+    checked = run.parent / "checked.csv"
+    lines = [f'"{row["text"]}",{row["truth"]}' for row in rows]
+    checked.write_text("\n".join(["text,intent", *lines]), encoding="utf-8")
+    told = json.loads(ok("evaluate", run, checked, "--json", "--quiet"))["scores"]
+    assert told["known_by_name"] > 50
+    assert told["strict_acc"] == told["known_by_name"]
+
+
 def test_a_second_training_goes_on_from_the_first(run: Path) -> None:
     decide(run, Merge(("i3", "i4"), "i3"), Move(some(run, "i0", 2), "i1"))
     first = learn(run)

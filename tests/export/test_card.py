@@ -53,7 +53,13 @@ def test_card_gives_scores_only_where_there_was_a_truth(run: RunFolder) -> None:
     names = ("nmi", "ari", "acc", "known_acc", "novel_acc", "h_score")
     values = dict(zip(names, np.arange(6) + 50.25, strict=True))
     write_json(run.path / "metrics.json", {"format_version": 1, "scores": values})
-    assert "Against the truth given: ACC 52.2 (known 53.2, novel 54.2)" in "\n".join(card(run))
+    text = "\n".join(card(run))
+    assert "Against the truth given: ACC 52.2 (known 53.2, novel 54.2)" in text
+    assert "strict" not in text  # an older run has no such score
+    values |= {"strict_acc": 61.25, "known_by_name": 71.5, "strict_novel_acc": None}
+    write_json(run.path / "metrics.json", {"format_version": 1, "scores": values})
+    told = "strict accuracy 61.2 (known by name 71.5, novel in a new intent -), ACC 52.2 (known"
+    assert told in "\n".join(card(run))
 
 
 def test_every_file_the_card_names_is_written_by_a_run(run: RunFolder) -> None:

@@ -66,8 +66,10 @@ def evaluate(
 ) -> None:
     """Score the predictions of a run against true intents, or check its quality without them.
 
-    With INPUT, RoNID prints NMI, ARI and clustering accuracy (ACC), and the accuracy on known and
-    novel intents. All are in percent, higher is better. Novel intents had no labels in the run.
+    With INPUT, RoNID prints strict accuracy first: an utterance of a known intent is right only
+    under its own name, an utterance of a novel intent only in a new intent. Novel intents had no
+    labels in the run. Then it prints clustering accuracy (ACC), NMI and ARI, which benchmarks
+    report. All scores are in percent, higher is better.
 
     Without INPUT, RoNID measures how stable and how well separated the intents are, and lists
     likely duplicates, mixed intents and likely label errors. judgement.json in the run folder
@@ -87,7 +89,7 @@ def evaluate(
     rows = [i for i, name in enumerate(corpus.labels) if name is not None]
     if not rows:
         raise DataError(f"'{source}' has no labels to compare with; name their column by --label")
-    from ronid.metrics import score
+    from ronid.metrics import known_first, score
     from ronid.model import load_model
 
     model = load_model(run, device, encoder)
@@ -98,12 +100,13 @@ def evaluate(
     if not quiet:
         _tell(corpus, texts, finished)
     answer = model.predict(texts, None if quiet else Bars())
-    scores = score([index[str(corpus.labels[i])] for i in rows], answer.labels, len(known))
+    predicted = known_first(answer.labels, [intent.known for intent in model.intents])
+    scores = score([index[str(corpus.labels[i])] for i in rows], predicted, len(known))
     if as_json:
         print_json({"run": str(run), "input": source, "rows": len(rows), "scores": asdict(scores)})
         return
     if not quiet:
-        note(f"{counted(len(rows), 'utterance')} with a true intent; figures in percent")
+        note(f"{counted(len(rows), 'utterance')} with a true intent; higher scores are better")
     scores_table(scores)
 
 

@@ -99,13 +99,21 @@ def intents_table(run: "RunFolder") -> None:
     console.print(table)
 
 
+SCORES = {
+    "strict_acc": "strict accuracy", "known_by_name": "  known by name",
+    "strict_novel_acc": "  novel, in a new intent", "acc": "ACC", "known_acc": "  known",
+    "novel_acc": "  novel", "h_score": "  H-score", "nmi": "NMI", "ari": "ARI",
+}  # fmt: skip
+"""Scores to print, in order; indented ones are parts of the score above them."""
+
+
 def scores_table(scores: "Scores") -> None:
-    """Print agreement with the truth."""
-    names = {"acc": "ACC", "known_acc": "known", "novel_acc": "novel", "nmi": "NMI", "ari": "ARI"}
-    table = Table(*names.values(), "H-score", box=None, padding=(0, 2))
+    """Print the agreement with true intents in percent, one score per line."""
+    table = Table("score", box=None, padding=(0, 2))
+    table.add_column("%", justify="right")
     values = asdict(scores)
-    figures = [values[key] for key in (*names, "h_score")]
-    table.add_row(*("-" if math.isnan(value) else f"{value:.2f}" for value in figures))
+    for key, name in SCORES.items():
+        table.add_row(name, "-" if math.isnan(values[key]) else f"{values[key]:.2f}")
     Console().print(table)
 
 

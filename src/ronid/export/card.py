@@ -1,5 +1,8 @@
 """The card of a run: README.md in its folder, for whoever finds the folder later."""
 
+import math
+from collections.abc import Mapping
+
 from ronid.export.updates import title_of
 from ronid.methods import METHODS, from_toml
 from ronid.run import RunFolder
@@ -35,11 +38,7 @@ def write_card(run: RunFolder) -> None:
         "",
     ]
     if scores:
-        lines += [
-            f"Against the truth given: ACC {scores['acc']:.1f} (known {scores['known_acc']:.1f}, "
-            f"novel {scores['novel_acc']:.1f}), NMI {scores['nmi']:.1f}, ARI {scores['ari']:.1f}.",
-            "",
-        ]
+        lines += [f"Against the truth given: {_scores_text(scores)}.", ""]
     lines += ["## New intents", "", "| name | utterances | keyphrases |", "| --- | ---: | --- |"]
     lines += [
         f"| {_cell(i.name)} | {i.size} | {_cell(', '.join(i.keyphrases[:5]))} |"
@@ -51,6 +50,21 @@ def write_card(run: RunFolder) -> None:
     use = f'Use it: `ronid predict FOLDER --text "..."`, or `{loader}.load(FOLDER)`.'
     lines += ["", use, ""]
     (run.path / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _scores_text(scores: Mapping[str, float]) -> str:
+    """Write scores in percent, strict accuracy first; older runs do not have it."""
+    shown = {name: f"{v:.1f}" if math.isfinite(v) else "-" for name, v in scores.items()}
+    strict = ""
+    if math.isfinite(scores.get("strict_acc", math.nan)):
+        strict = (
+            f"strict accuracy {shown['strict_acc']} (known by name {shown['known_by_name']}, novel "
+            f"in a new intent {shown['strict_novel_acc']}), "
+        )
+    return (
+        f"{strict}ACC {shown['acc']} (known {shown['known_acc']}, novel {shown['novel_acc']}), "
+        f"NMI {shown['nmi']}, ARI {shown['ari']}"
+    )
 
 
 def _cell(text: str) -> str:

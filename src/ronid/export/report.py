@@ -206,6 +206,9 @@ def _scores(scores: Scores | None) -> list[list[str]]:
     if scores is None:
         return []
     named = {
+        "Strict accuracy": scores.strict_acc,
+        "Known by name": scores.known_by_name,
+        "Novel, in a new intent": scores.strict_novel_acc,
         "Accuracy": scores.acc,
         "Known accuracy": scores.known_acc,
         "Novel accuracy": scores.novel_acc,

@@ -15,6 +15,7 @@ from ronid.export.run_report import report_of_run
 from ronid.files import FORMAT_VERSION, read_json, write_json
 from ronid.learn.model import Trained
 from ronid.learn.record import Learned
+from ronid.metrics import known_first
 from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
@@ -127,9 +128,10 @@ def write_rest(
     write_json(folder / LEARNED, told | {"done": asdict(done)})
     new = RunFolder(folder)
     corpus = _corpus(run, base, state)
-    new.write_metrics(corpus, replace(trained.found, known=_known(state, trained)), {
-        "total": done.seconds
-    })  # fmt: skip
+    known = [state.intents[id].known for id in trained.ids]
+    labels = known_first(trained.found.labels, known)
+    found = replace(trained.found, known=_known(state, trained), labels=labels)
+    new.write_metrics(corpus, found, {"total": done.seconds})
     facts = run.facts()
     summary = asdict(done)
     summary = {k: v for k, v in summary.items() if k not in ("verdicts", "examples", "changes")}
