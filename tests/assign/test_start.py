@@ -10,7 +10,12 @@ from torch.nn.functional import normalize
 
 from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.semisup_kmeans import semisup_kmeans
-from ronid.assign.start import known_kmeans, ordered_kmeans, start_prototypes
+from ronid.assign.start import (
+    known_kmeans,
+    ordered_kmeans,
+    start_intents,
+    start_prototypes,
+)
 from ronid.config import StartConfig
 from ronid.types import Split
 
@@ -121,6 +126,43 @@ def test_all_rows_labelled_and_no_new_intent(kind: str) -> None:
     split = Split([""] * 24, targets, tuple(f"intent_{i}" for i in range(12)), 12)
     found = start_prototypes(points, split, first_of(kind), seeded())
     assert (found @ CENTRES.T).argmax(dim=1).tolist() == list(range(12))
+
+
+class TestDensityStart:
+    DENSITY = StartConfig("density", restarts=3)
+
+    @pytest.mark.parametrize("known", [1, 5, 12])
+    def test_every_blob_has_a_prototype_and_known_intents_come_first(self, known: int) -> None:
+        points, split = problem(known, per_blob=30)
+        prototypes, prior = start_intents(points, split, self.DENSITY, seeded())
+        check(prototypes, known)
+        torch.testing.assert_close(prior, torch.full((12,), 1 / 12, dtype=torch.float64))
+
+    def test_prior_follows_the_sizes_of_the_intents(self) -> None:
+        points, split = problem(5, per_blob=30)
+        left = np.arange(len(split)) >= 20  # the first blob, a new intent, keeps 10 of 30 rows
+        small = replace(split, texts=[""] * left.sum(), targets=split.targets[left])
+        prototypes, prior = start_intents(points[left], small, self.DENSITY, seeded())
+        first = int((prototypes @ CENTRES[0]).argmax())
+        assert prior[first] == pytest.approx(11 / (340 + 12))
+        assert prior.sum() == pytest.approx(1)
+
+    def test_without_labels_it_starts_like_breathing(self) -> None:
+        points, split = problem(0)
+        prototypes, prior = start_intents(points, split, self.DENSITY, seeded())
+        breathing = replace(self.DENSITY, prototypes="breathing")
+        assert torch.equal(prototypes, start_prototypes(points, split, breathing, seeded()))
+        torch.testing.assert_close(prior, torch.full((12,), 1 / 12, dtype=torch.float64))
+
+    @pytest.mark.parametrize("k", [12, 14])
+    def test_it_copes_with_too_few_unlabeled_rows(self, k: int) -> None:
+        points, _ = problem(0, per_blob=2)
+        targets = np.array([i // 2 for i in range(24)])
+        targets[-1] = -1 if k > 12 else 11
+        split = Split([""] * 24, targets, tuple(f"intent_{i}" for i in range(12)), k)
+        prototypes, prior = start_intents(points, split, self.DENSITY, seeded())
+        assert prototypes.shape == (k, 16)
+        assert prior.sum() == pytest.approx(1)
 
 
 class TestKnownKMeans:

@@ -288,6 +288,29 @@ class TestAlternate:
             found = state.tensors["prior"].sort().values
             torch.testing.assert_close(found, counts.double().sort().values, atol=0.03, rtol=0)
 
+    def test_prior_moves_from_the_sizes_that_the_density_start_finds(self) -> None:
+        sizes = [40, 20, 60, 20, 20]
+        points = torch.cat([blobs(c[None], n) for c, n in zip(self.centres, sizes, strict=True)])
+        labeled = np.isin(np.arange(160) % 5, 0)
+        owners = np.repeat(np.arange(5), sizes)
+        targets = np.where(labeled & (owners < 2), owners, -1)
+        config = RoNIDConfig(
+            start=StartConfig("density", 3),
+            e_step=EStepConfig(prior="moving", prior_momentum=0.7),
+            m_step=MStepConfig(epochs=2, lr=0.0),
+        )
+        training = Training(holding([0.2] * 5, self.centres).encoder)
+        split = problem(targets.tolist(), 5, 2)
+        state = alternate(training, split, training.encoder.prepare(points.numpy()), config)
+        found = state.tensors["prior"]
+        torch.testing.assert_close(
+            found[:2], torch.tensor([0.25, 0.125]).double(), atol=0.02, rtol=0
+        )
+        assert float(found[2:].max()) == pytest.approx(0.375, abs=0.02)
+        labels = state.tensors["labels"].numpy()
+        assert (labels[owners < 2] == owners[owners < 2]).all()
+        assert (labels[owners >= 2] >= 2).all()
+
 
 def first_prototypes() -> Tensor:
     """Return the prototypes with which the M-steps begin."""

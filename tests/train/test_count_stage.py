@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from ronid.config import EncoderConfig
+from ronid.assign.novelty import Novelty
+from ronid.bench.variants import VARIANTS
+from ronid.config import EncoderConfig, updated
 from ronid.encode.encoder import Encoder, build_encoder
 from ronid.encode.rows import Rows
 from ronid.pipeline import discover
@@ -72,6 +74,24 @@ def test_a_guess_has_no_say_in_the_rough_idea(tiny: TinyEncoder, utterances: Toy
     assert len(set(found)) == 1
 
 
+def test_the_share_of_new_utterances_gives_the_number(
+    tiny: TinyEncoder, utterances: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = utterances.split()
+    known = len(split.known)
+    for share, at_most, expected in ((0.5, 0, 2 * known), (0.0, 0, known), (0.5, known, known)):
+        novel = np.arange(len(split)) < share * len(split)
+        stub = Novelty(np.ones(len(split)), np.zeros(len(split), np.int64), novel)
+        monkeypatch.setattr("ronid.train.count.find_novelty", lambda *_, stub=stub: stub)
+        training = training_of(tiny("bert"))
+        rows = training.encoder.prepare(split.texts)
+        asked = replace(split, n_intents=at_most, count_rule="auto")
+        found = count_intents(training, asked, rows, by_density=True)
+        row = training.history[0]
+        assert found.n_intents == row["estimate"] == expected
+        assert known <= row["low"] <= row["estimate"] <= row["high"]
+
+
 def test_a_fit_taken_up_again_finds_its_number(
     tiny: TinyEncoder, utterances: Toy, tmp_path: Path
 ) -> None:
@@ -100,6 +120,17 @@ def test_a_fit_without_a_number_finds_one(recipe: Recipe, utterances: Toy, name:
     assert row["k"] == k
     assert len(row["numbers"]) == len(row["rise"]) == len(row["recovery"])
     assert np.isfinite(row["rise"]).all()
+
+
+def test_a_fit_that_starts_by_density_finds_its_number(recipe: Recipe, utterances: Toy) -> None:
+    config = recipe("fast")
+    config = updated(config, VARIANTS["+Density"])
+    found = discover(corpus_of(utterances), None, config)
+    row = next(row for row in found.discovery.history if row["stage"] == "count")
+    assert row["low"] <= row["k"] <= row["high"]
+    assert len(found.model.intents) <= row["k"]  # intents that stayed empty are left out
+    counts = np.bincount(found.discovery.labels, minlength=len(found.model.intents))
+    assert (counts[len(found.discovery.known) :] > 0).all()
 
 
 def test_the_same_seed_finds_the_same_number(recipe: Recipe, utterances: Toy) -> None:

@@ -1,4 +1,4 @@
-"""Where prototypes start: k-means over all rows, told which centroids are the known intents."""
+"""Where prototypes and the class prior start, known intents first."""
 
 from dataclasses import replace
 
@@ -9,12 +9,60 @@ from torch.nn.functional import normalize
 from ronid.assign.align import match, order_by_known
 from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.kmeans import KMeansResult, class_means, kmeans
+from ronid.assign.novelty import find_novelty
+from ronid.assign.prior import uniform_prior
 from ronid.assign.semisup_kmeans import semisup_kmeans
+from ronid.assign.whiten import within_whitened
 from ronid.config import StartConfig
 from ronid.types import UNLABELLED, Split
 
 ANCHORED = 2
 """Labelled utterances per known intent, on average, from which on they say where it lies."""
+
+
+def start_intents(
+    embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Return the (k, d) first prototypes, known intents at 0..M-1, and the (k,) first class prior.
+
+    Args:
+        embeddings: (n, d) unit vectors.
+        split: The problem; its labeled rows say where known intents lie.
+        config: How to start. The prior is uniform unless the start is `density`.
+        generator: Source of randomness.
+    """
+    if config.prototypes == "density" and split.known and _has_room(split):
+        return density_start(embeddings, split, config.restarts, generator)
+    prototypes = start_prototypes(embeddings, split, config, generator)
+    return prototypes, uniform_prior(split.n_intents)
+
+
+def density_start(
+    embeddings: Tensor, split: Split, n_init: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Let label density decide which rows are new, and k-means how the new rows split.
+
+    Args:
+        embeddings: (n, d) unit vectors.
+        split: The problem, with at least one known intent.
+        n_init: Restarts of k-means.
+        generator: Source of randomness.
+
+    Returns:
+        (k, d) normalized means of the intents, and their (k,) shares of the rows.
+    """
+    known, k = len(split.known), split.n_intents
+    found = find_novelty(embeddings, split.targets, known)
+    labels = torch.from_numpy(found.nearest).to(embeddings.device)
+    if k > known:
+        novel = torch.from_numpy(found.least_dense(k - known)).to(embeddings.device)
+        # How people ask varies within known intents; that must not split the new ones.
+        space = within_whitened(embeddings, labels.masked_fill(novel, UNLABELLED))
+        clusters = kmeans(space[novel], k - known, n_init=n_init, generator=generator)
+        labels[novel] = known + clusters.labels
+    means = class_means(embeddings, labels, k)
+    sizes = torch.bincount(labels, minlength=k).double() + 1
+    return normalize(means, dim=-1), sizes / sizes.sum()
 
 
 def start_prototypes(
@@ -28,7 +76,7 @@ def start_prototypes(
         config: Which k-means.
         generator: Source of randomness.
     """
-    if config.prototypes == "breathing" and _has_room(split):
+    if config.prototypes in ("breathing", "density") and _has_room(split):
         targets = torch.from_numpy(split.targets).to(embeddings.device)
         # A centroid bound to one utterance, perhaps at the rim of its intent, never leaves it.
         anchored = len(split.labelled) >= ANCHORED * len(split.known)

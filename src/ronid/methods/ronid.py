@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ronid.assign.prior import uniform_prior
-from ronid.assign.start import start_prototypes
+from ronid.assign.start import start_intents
 from ronid.config import ContrastConfig, MStepConfig, RoNIDConfig
 from ronid.encode.rows import Pick, Rows
 from ronid.errors import ConfigError, UsageError
@@ -61,7 +61,8 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     rough = count_intents(training, split, rows, "rough_count")  # how many neighbours are alike
     judged_at = 0 if split.count_rule == "given" else rather_too_many(rough.n_intents)
     contrast(training, rough, rows, lengthened(config.contrast, split), judged_at=judged_at)
-    split = count_intents(training, split, rows)
+    by_density = config.start.prototypes == "density"
+    split = count_intents(training, split, rows, by_density=by_density)
     config = tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)
     return outcome(training, split, rows, state, config)
@@ -159,11 +160,12 @@ def alternate(
         embeddings = encoder.embed_all(rows)
         generator = generator_of(embeddings.device, training.seed, "e-step", epoch)
         if "prototypes" not in state.tensors:
-            start = first(embeddings) if first else None
-            if start is None:
-                start = start_prototypes(embeddings, split, config.start, generator)
+            if first:
+                start, prior = first(embeddings), uniform_prior(split.n_intents)
+            else:
+                start, prior = start_intents(embeddings, split, config.start, generator)
             state.put("prototypes", start)
-            state.put("prior", uniform_prior(split.n_intents))
+            state.put("prior", prior)
             estimate_prior(embeddings, state, split, config.e_step)
             iterations = config.start.settle_iterations
             settle(embeddings, state, split, config.e_step, iterations, estimate=True)

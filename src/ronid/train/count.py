@@ -13,6 +13,7 @@ from ronid.assign.count import (
     count_by_size,
     count_by_tree,
 )
+from ronid.assign.novelty import find_novelty
 from ronid.encode.rows import Rows
 from ronid.train.state import Training, generator_of, inputs_of
 from ronid.types import Split
@@ -20,11 +21,16 @@ from ronid.types import Split
 SHARE = {"deep_aligned": 1.0, "dpn": 0.9}
 """Of the mean size, from which on a cluster counts."""
 
+DOUBT_DENSITY = 4
+"""The number of intents may be off by one part in so many if it follows from label density."""
+
 FINAL = "count"
 """The stage whose number is made; one before it is a rough idea that costs less."""
 
 
-def count_intents(training: Training, split: Split, rows: Rows, stage: str = FINAL) -> Split:
+def count_intents(
+    training: Training, split: Split, rows: Rows, stage: str = FINAL, *, by_density: bool = False
+) -> Split:
     """Return the split with its number of intents, found from the features as they are now.
 
     What was found stays in the history as the row of `stage`, with its evidence; a fit that is
@@ -35,12 +41,16 @@ def count_intents(training: Training, split: Split, rows: Rows, stage: str = FIN
         split: The problem; where its number is given, nothing is done.
         rows: Its training rows, prepared.
         stage: Name in the history: `FINAL`, or another for a rough idea.
+        by_density: Estimate the number from the share of new utterances instead of from the tree,
+            if there are labels.
     """
     if split.count_rule == "given":
         return split
     if stage not in training.finished:
         training.progress.begin("count", 1)
-        training.history.append({"stage": stage, **_found(training, split, rows, stage)})
+        training.history.append(
+            {"stage": stage, **_found(training, split, rows, stage, by_density)}
+        )
         training.progress.advance()
         training.progress.end()
         training.finish(stage)
@@ -69,7 +79,9 @@ def count_on_frozen(training: Training, split: Split) -> Split:
     )
 
 
-def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str, Any]:
+def _found(
+    training: Training, split: Split, rows: Rows, stage: str, by_density: bool
+) -> dict[str, Any]:
     """Return the number of intents and its evidence."""
     rule, start, known = split.count_rule, split.n_intents, len(split.known)
     embeddings = training.encoder.embed_all(rows)
@@ -93,8 +105,27 @@ def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str
         finest=final,  # before anything was learnt, fine hills are often chance
         generator=generator,
     )
+    if by_density and known:
+        k = find_novelty(embeddings, split.targets, known).n_intents(known)
+        found = moved_to(found, k, known, at_most)
     kept = rule == "guess" and final and start <= found.high
     return {"rule": rule, "start": start, **_evidence(found), "k": start if kept else found.k}
+
+
+def moved_to(found: IntentCount, k: int, n_known: int, at_most: int | None) -> IntentCount:
+    """Return an estimate that the tree did not make, within bounds that hold both.
+
+    Args:
+        found: The estimate of the tree, with its curves.
+        k: The other estimate.
+        n_known: Smallest number of intents.
+        at_most: Largest number that may come out, or None.
+    """
+    margin = -(-k // DOUBT_DENSITY)
+    high = max(found.high, k + margin)
+    high = high if at_most is None else min(high, at_most)
+    k = max(n_known, min(k, high))
+    return replace(found, k=k, low=max(n_known, min(found.low, k - margin)), high=high, leftover=0)
 
 
 def _evidence(found: IntentCount) -> dict[str, Any]:
