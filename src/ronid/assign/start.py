@@ -32,20 +32,20 @@ def start_intents(
         generator: Source of randomness.
     """
     if config.prototypes == "density" and split.known and _has_room(split):
-        return density_start(embeddings, split, config.restarts, generator)
+        return density_start(embeddings, split, config, generator)
     prototypes = start_prototypes(embeddings, split, config, generator)
     return prototypes, uniform_prior(split.n_intents)
 
 
 def density_start(
-    embeddings: Tensor, split: Split, n_init: int, generator: torch.Generator
+    embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Let label density decide which rows are new, and k-means how the new rows split.
 
     Args:
         embeddings: (n, d) unit vectors.
         split: The problem, with at least one known intent.
-        n_init: Restarts of k-means.
+        config: Restarts of k-means, and how many exchanges of centroids it tries.
         generator: Source of randomness.
 
     Returns:
@@ -58,7 +58,14 @@ def density_start(
         novel = torch.from_numpy(found.least_dense(k - known)).to(embeddings.device)
         # How people ask varies within known intents; that must not split the new ones.
         space = within_whitened(embeddings, labels.masked_fill(novel, UNLABELLED))
-        clusters = kmeans(space[novel], k - known, n_init=n_init, generator=generator)
+        clusters = breathing_kmeans(
+            space[novel],
+            torch.full_like(labels[novel], UNLABELLED),
+            k - known,
+            generator=generator,
+            n_init=config.restarts,
+            breaths=config.breaths,
+        )
         labels[novel] = known + clusters.labels
     means = class_means(embeddings, labels, k)
     sizes = torch.bincount(labels, minlength=k).double() + 1
