@@ -31,7 +31,8 @@ RowFiles = Annotated[
 ConfigFiles = Annotated[
     list[Path],
     typer.Argument(
-        metavar="CONFIG", help="TOML files that define benchmark jobs, highest priority first."
+        metavar="CONFIG",
+        help="TOML files that define benchmark jobs. Jobs of the first file run first.",
     ),
 ]
 RowsFolder = Annotated[
@@ -71,8 +72,8 @@ def run_command(
         float | None,
         typer.Option(
             min=0,
-            help="Time limit in minutes. RoNID starts no job that it expects to finish later. "
-            "Default: no limit.",
+            help="Time limit in minutes. RoNID does not start a job that would probably end after "
+            "it. Default: no limit.",
         ),
     ] = None,
     jobs: Annotated[
@@ -217,8 +218,8 @@ def table_command(
     version: Annotated[
         str,
         typer.Option(
-            help="Version of the results to show: before for those of commit 8ba84b5. Default: the "
-            "results of later code."
+            help="Pass `before` to show the results of commit 8ba84b5. Default: the results of "
+            "later code."
         ),
     ] = "",
     out: Annotated[

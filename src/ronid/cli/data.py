@@ -71,7 +71,7 @@ def check(
 @app.command()
 @on_interrupt("whole files stay, run the same command again")
 def fetch(
-    name: Annotated[str, typer.Argument(help=f"{BENCHMARK} Use all for every benchmark.")],
+    name: Annotated[str, typer.Argument(help=f"{BENCHMARK} `all` fetches every benchmark.")],
     as_json: AsJson = False,
 ) -> None:
     """Download a benchmark and verify its checksums.
@@ -118,13 +118,15 @@ def split(
     ] = 0.0,
     absent: Annotated[
         float,
-        typer.Option(help="Share of known intents that occur only in labeled utterances, 0 to 1."),
+        typer.Option(
+            help="Share of known intents that have labeled but no unlabeled utterances, 0 to 1."
+        ),
     ] = 0.0,
     tail: Annotated[
         float,
         typer.Option(
-            help="Imbalance ratio of the training file: size of the largest intent divided by that "
-            "of the smallest. 1 keeps the original sizes."
+            help="Make the training file imbalanced: the largest intent gets this many times the "
+            "utterances of the smallest. 1 changes nothing."
         ),
     ] = 1.0,
     chatter: Annotated[

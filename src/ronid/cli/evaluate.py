@@ -66,10 +66,11 @@ def evaluate(
 ) -> None:
     """Score the predictions of a run against true intents, or check its quality without them.
 
-    With INPUT, RoNID prints strict accuracy first: an utterance of a known intent is right only
-    under its own name, an utterance of a novel intent only in a new intent. Novel intents had no
-    labels in the run. Then it prints clustering accuracy (ACC), NMI and ARI, which benchmarks
-    report. All scores are in percent, higher is better.
+    With INPUT, RoNID predicts every utterance of the file and compares the result with the true
+    intents. It prints strict accuracy first. An utterance of a known intent is correct only if
+    RoNID predicts that intent. An utterance of a novel intent, one without labels in the run, is
+    correct only in the new intent that matches it. Then RoNID prints clustering accuracy (ACC), NMI
+    and ARI, which benchmarks report. All scores are in percent, higher is better.
 
     Without INPUT, RoNID measures how stable and how well separated the intents are, and lists
     likely duplicates, mixed intents and likely label errors. judgement.json in the run folder

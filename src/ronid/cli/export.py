@@ -35,8 +35,8 @@ def export(
         bool,
         switch(
             "--out-of-scope",
-            help="Also export out-of-scope and unassigned utterances, as intent out_of_scope "
-            "(None in clu).",
+            help="Also export out-of-scope and unassigned utterances, as an intent named "
+            "out_of_scope (in clu: an intent named None).",
         ),
     ] = False,
     language: Annotated[
@@ -69,7 +69,8 @@ def export(
 ) -> None:
     """Export the accepted intents of a run for a chatbot platform or as a dataset.
 
-    Known intents count as accepted unless a reviewer rejected them. The command writes a folder and
+    Known intents count as accepted unless a reviewer rejected them. Every decision of the review is
+    applied, also before `ronid learn`. The command writes a folder and
     sends nothing. Besides the export, the folder contains names.csv (each intent's name in the run
     and in the export) and audit.jsonl (the source of every label, and what was changed or left
     out).

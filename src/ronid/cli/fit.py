@@ -44,22 +44,26 @@ if TYPE_CHECKING:
 def fit(
     source: Annotated[str | None, typer.Argument(metavar="INPUT", help=UTTERANCES)] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder to create. It must be new or empty.")
+        Path | None,
+        typer.Option(
+            help="Run folder to create. It must be new or empty. Required unless --resume is used."
+        ),
     ] = None,
     intents: Annotated[
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="Number of intents, known and new together; auto (the default) estimates it. If "
-            "N exceeds the upper bound of the estimate, RoNID uses the estimate.",
+            help="Number of intents, known and new together; auto (the default) estimates it. "
+            "RoNID also checks N against its estimate: if N is above the estimated range, it makes "
+            "the estimated number of intents instead.",
         ),
     ] = None,
     exactly: Annotated[
         bool,
         switch(
             "--exactly",
-            help="Make exactly N intents (with --intents N) and estimate nothing. New intents may "
-            "be empty.",
+            help="With --intents N: make N intents without an estimate. If N is too high, some new "
+            "intents contain no utterances.",
         ),
     ] = False,
     text: TextColumn = None,
@@ -74,8 +78,9 @@ def fit(
     dev: Annotated[
         Path | None,
         typer.Option(
-            help="File of labeled utterances for early stopping. Presets `default` and `fast` need "
-            "none; `paper` otherwise holds out 20 % of the labels in INPUT."
+            help="File of labeled utterances that decide when training stops. Without it, preset "
+            "`paper` sets aside 20 % of the labeled utterances in INPUT. Presets `default` and "
+            "`fast` do not need it."
         ),
     ] = None,
     method: Annotated[
@@ -85,9 +90,9 @@ def fit(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Preset: auto, default, fast or paper. auto (used if omitted) picks `default` on "
-            "a GPU and `fast` on a CPU; `paper` has the constants of the RoNID paper. Other "
-            "methods have only the preset `published`."
+            help="Preset: auto, default, fast or paper. If omitted, RoNID uses auto, which picks "
+            "the preset named `default` on a GPU and `fast` on a CPU. `paper` has the constants of "
+            "the RoNID paper. Other methods have only the preset `published`."
         ),
     ] = None,
     encoder: Annotated[

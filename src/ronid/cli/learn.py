@@ -31,8 +31,8 @@ def learn(
     """Retrain a run with the decisions of a review and print what changed.
 
     Utterances that a reviewer moved or confirmed, and the most typical ones of accepted intents,
-    become labeled examples. Merges, splits and rejections are applied. An utterance does not return
-    to an intent that a reviewer moved it out of. The result is a new version of the run;
+    become labeled examples. Renames, merges, splits and rejections are applied. An utterance does
+    not return to an intent that a reviewer moved it out of. The result is a new version of the run;
     `ronid undo` deletes it and restores the previous one.
     """
     from ronid.learn.decisions import NothingDecidedError

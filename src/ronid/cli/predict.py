@@ -51,8 +51,8 @@ def predict(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Minimum in-scope score (`belonging`), from 0 to 1. The default, 0.1, aims to "
-            "reject 10 % of in-scope utterances; 0 rejects none."
+            help="Minimum in-scope score (`belonging`), from 0 to 1. At the default, 0.1, about "
+            "10 % of in-scope utterances are wrongly rejected. A higher value rejects more, 0 none."
         ),
     ] = None,
     encoder: EncoderFolder = None,
@@ -65,9 +65,9 @@ def predict(
     """Predict the intent of single utterances or of every row of a file.
 
     `intent` is the most similar intent and `confidence` its calibrated probability (0 to 1).
-    `belonging` is the in-scope score (0 to 1). It is low if the utterance is farther from every
-    training utterance than training utterances usually are from each other. `accepted` is false if
-    `belonging` is below --threshold: the utterance is out of scope.
+    `belonging` is the in-scope score (0 to 1): it is low if no training utterance is as similar as
+    the most similar one usually is. `accepted` is false if `belonging` is below --threshold: the
+    utterance is out of scope. It does not depend on which intents a reviewer accepted.
     """
     _check(source, text, out)
     from ronid.run import open_finished

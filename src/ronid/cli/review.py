@@ -33,11 +33,12 @@ def review(
     browser: Annotated[bool, switch(help="Open the page in the browser.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Review a run in the browser: accept, reject, rename, merge or split intents, move utterances.
+    r"""Review a run in the browser: accept, reject, rename, merge and split intents, move texts.
 
-    Every decision is saved immediately and can be undone. The run itself does not change until it
-    is retrained, in the browser or with `ronid learn`. To use this command, run first:
-    pip install ".[studio]"
+    Every decision is saved immediately and can be undone. `ronid export` applies every decision.
+    The run itself does not change until it is retrained, in the browser or with `ronid learn`.
+
+    To use this command, first run: pip install ".\[studio]"
     """
     from ronid.errors import MissingExtraError
     from ronid.run import open_finished

@@ -62,9 +62,9 @@ def update(
     """Add new utterances to a run and discover new intents among them.
 
     Existing intents keep their names. Labels in the file are kept, and a label that is new to the
-    run adds a known intent. Out-of-scope utterances stay unassigned; the next update considers them
-    again. The result is a new version of the run; `ronid undo` deletes it and restores the
-    previous one.
+    run adds a known intent. Similar utterances that fit no existing intent form a new one. Those
+    that form none stay unassigned, and the next update considers them again. The result is a new
+    version of the run; `ronid undo` deletes it and restores the previous one.
     """
     from ronid.run import open_finished
 
@@ -133,8 +133,8 @@ def undo(run: Run, as_json: AsJson = False) -> None:
 def history(run: Run, as_json: AsJson = False) -> None:
     """List the versions of a run, from the first to the current one.
 
-    `ronid update` and `ronid learn` add versions. `new` is the number of intents that a
-    version added, `collected` the number of utterances without an intent.
+    `ronid update` and `ronid learn` add versions. `new` is the number of intents that a version
+    added. `collected` is the number of its unassigned utterances, kept for the next update.
     """
     from ronid.run import open_finished
 
