@@ -200,8 +200,8 @@ class StartConfig:
             method; `semisup_kmeans` whose known centroids are the labelled class means;
             `breathing`, the same followed by exchanges of centroids that leave local optima; or
             `density`: the density of labels around an utterance decides whether it is new, the new
-            ones are clustered, the class prior starts from the sizes that result, and the number of
-            intents, where it is estimated, follows from the share of new utterances. Without
+            ones are clustered, a `moving` prior starts from the sizes that result, and the number
+            of intents, where it is estimated, follows from the share of new utterances. Without
             labels, `density` starts like `breathing`.
         restarts: k-means restarts.
         breaths: Most exchanges that `breathing` tries.

@@ -20,10 +20,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-Prior": {"e_step": {"prior": "uniform"}},
     "-Marginals": {"e_step": {"prior": "uniform", "slack": 1.0}},
     "-Certainty": {"m_step": {"certainty": 0.0}},
-    # Label density decides which utterances are new, how many intents there are, and their sizes.
-    "+Density": {
-        "start": {"prototypes": "density", "exchanges": 0},
-        "e_step": {"prior": "moving", "prior_momentum": 0.7},
-    },
+    # Label density decides which utterances are new, and how many intents there are.
+    "+Density": {"start": {"prototypes": "density", "exchanges": 0}},
     "-Size": {"optimiser": {"lr_for_size": 0}},
 }
