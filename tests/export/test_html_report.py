@@ -30,10 +30,15 @@ def test_every_utterance_survives_unchanged(report_data: ReportData) -> None:
 
 
 def test_header_counts_and_scores(report_data: ReportData) -> None:
-    data = payload(render_report(report_data))
+    assert report_data.scores is not None
+    scores = dataclasses.replace(report_data.scores, strict_acc=70.04, strict_novel_acc=65.0)
+    data = payload(render_report(dataclasses.replace(report_data, scores=scores)))
     counts = {"utterances": 69, "known": 2, "new": 3, "labelled": 18, "collected": None}
     assert data["counts"] == counts
-    assert dict(data["scores"])["Novel accuracy"] == "65.0"
+    shown = dict(data["scores"])
+    assert list(shown)[0] == "Strict accuracy"
+    assert (shown["Strict accuracy"], shown["Novel, in a new intent"]) == ("70.0", "65.0")
+    assert "Known by name" not in shown  # not computed, so not shown
     assert data["date"] == "2026-01-02"
 
 

@@ -209,9 +209,7 @@ def _scores(scores: Scores | None) -> list[list[str]]:
         "Strict accuracy": scores.strict_acc,
         "Known by name": scores.known_by_name,
         "Novel, in a new intent": scores.strict_novel_acc,
-        "Accuracy": scores.acc,
-        "Known accuracy": scores.known_acc,
-        "Novel accuracy": scores.novel_acc,
+        "Clustering accuracy": scores.acc,
         "NMI": scores.nmi,
         "ARI": scores.ari,
     }
