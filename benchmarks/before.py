@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from export_source import export_source
+from export_source import VERSION, export_source
 
 from ronid.bench.cell import problem_of, scored_rows, scores_of, split_of
 from ronid.bench.plan import FORMAT_VERSION, BenchCell, Plan, read_encoders, read_plan
@@ -34,7 +34,6 @@ from ronid.data.splits import BenchmarkProblem
 from ronid.errors import RonidError
 
 HERE = Path(__file__).resolve().parent
-VERSION = "before"
 METHOD = "ronid"
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 COMMIT = "8ba84b5"
 """The commit before the answer changed. Results called "before" are those of its code."""
 
+VERSION = "before"
+"""Version of these results in stored rows."""
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

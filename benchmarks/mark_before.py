@@ -13,11 +13,12 @@ import argparse
 import json
 from pathlib import Path
 
+from export_source import VERSION
+
 from ronid.files import whole
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PRESETS = ("default", "fast")
-VERSION = "before"
 
 
 def main() -> None:

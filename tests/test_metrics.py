@@ -16,8 +16,8 @@ from ronid.metrics import (
     false_acceptance,
     h_score,
     hungarian_map,
-    known_first,
     normalised_entropy,
+    renumber_known_first,
     score,
     small_classes,
     strict_hits,
@@ -183,10 +183,10 @@ def test_strict_scores_need_clusters_with_names() -> None:
 
 
 def test_known_intents_are_numbered_first() -> None:
-    found = known_first([0, 1, 2, 3, -1, 3], [False, True, False, True])
+    found = renumber_known_first([0, 1, 2, 3, -1, 3], [False, True, False, True])
     assert found.tolist() == [2, 0, 3, 1, -1, 1]
-    assert known_first([0, 1], [True, True]).tolist() == [0, 1]
-    assert known_first([], []).tolist() == []
+    assert renumber_known_first([0, 1], [True, True]).tolist() == [0, 1]
+    assert renumber_known_first([], []).tolist() == []
 
 
 def test_surplus_clusters_are_errors() -> None:

@@ -98,7 +98,7 @@ def strict_hits(
     return np.asarray(right)
 
 
-def known_first(predicted: ArrayLike, known: Sequence[bool]) -> IntArray:
+def renumber_known_first(predicted: ArrayLike, known: Sequence[bool]) -> IntArray:
     """Renumber clusters so that those of known intents come first, as `score` expects.
 
     Args:

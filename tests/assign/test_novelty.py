@@ -11,13 +11,13 @@ from ronid.assign.novelty import (
     COSINE_POWER,
     N_NEIGHBORS,
     N_STEPS,
-    NOVEL_BELOW,
+    NOVELTY_RATIO,
     STEP_SHARE,
     Novelty,
     find_novelty,
     label_mass,
-    neighbor_graph,
     novelty_threshold,
+    walk_graph,
 )
 
 
@@ -43,27 +43,39 @@ def graph_by_loops(points: np.ndarray) -> np.ndarray:
     for i in range(n):
         others = [j for j in np.argsort(-cosines[i]) if j != i][:N_NEIGHBORS]
         for j in others:
-            weights[i, j] = weights[j, i] = max(cosines[i, j], 0) ** COSINE_POWER + 1e-9
+            weights[i, j] = weights[j, i] = max(cosines[i, j], 0) ** COSINE_POWER
     degrees = weights.sum(1)
     return weights / np.sqrt(degrees[:, None] * degrees[None, :])
 
 
 def test_graph_equals_a_loop_over_rows() -> None:
     points, _ = blobs([20, 15, 10])
-    found = neighbor_graph(points.double())
+    found = walk_graph(points.double())
     np.testing.assert_allclose(found.toarray(), graph_by_loops(points.double().numpy()), atol=1e-12)
 
 
 def test_graph_is_symmetric_and_never_adds_mass() -> None:
     points, _ = blobs([30, 30], noise=0.4)
-    graph = neighbor_graph(points).toarray()
+    graph = walk_graph(points).toarray()
     np.testing.assert_allclose(graph, graph.T)
     assert np.abs(np.linalg.eigvalsh(graph)).max() <= 1 + 1e-9
 
 
+def test_row_without_similar_rows_has_no_density_and_is_novel() -> None:
+    points, classes = blobs([20, 20])
+    alone = torch.zeros(1, 24)
+    alone[0, :2] = -(0.5**0.5)  # away from both blobs: no positive cosine
+    found = find_novelty(
+        torch.cat([points.abs(), alone]), np.append(label_every(classes, 2, 5), -1), 2
+    )
+    assert found.density[-1] == 0
+    assert found.novel[-1]
+    assert np.isfinite(found.density[:-1][label_every(classes, 2, 5) < 0]).all()
+
+
 def test_mass_equals_the_sum_over_walks() -> None:
     points, classes = blobs([12, 12, 12])
-    graph = neighbor_graph(points)
+    graph = walk_graph(points)
     targets = label_every(classes, 2, 4)
     mass, total = label_mass(graph, targets, 2)
     # naive reference: the sum of all walks of a length, each with its weight
@@ -79,7 +91,7 @@ def test_mass_equals_the_sum_over_walks() -> None:
 def test_density_is_the_labeled_share_if_all_rows_are_alike() -> None:
     points = torch.ones(16, 3) / 3**0.5  # 15 neighbors: every row knows every other
     targets = np.where(np.arange(16) < 4, 0, -1)
-    graph = neighbor_graph(points)
+    graph = walk_graph(points)
     mass, total = label_mass(graph, targets, 1)
     assert (mass.sum() / total.sum()) == pytest.approx(4 / 16)
 
@@ -129,9 +141,9 @@ def test_threshold_is_the_share_of_the_mean_above_it(values: list[float]) -> Non
     density = np.array(values)
     threshold = novelty_threshold(density)
     above = density[density >= threshold]
-    assert threshold == pytest.approx(NOVEL_BELOW * above.mean(), rel=1e-6, abs=1e-12)
+    assert threshold == pytest.approx(NOVELTY_RATIO * above.mean(), rel=1e-6, abs=1e-12)
 
 
 def test_threshold_lies_between_two_groups() -> None:
     density = np.array([0.01] * 30 + [0.09] * 40 + [0.11] * 40)
-    assert novelty_threshold(density) == pytest.approx(NOVEL_BELOW * 0.1)
+    assert novelty_threshold(density) == pytest.approx(NOVELTY_RATIO * 0.1)

@@ -1,24 +1,23 @@
-"""Which utterances belong to no known intent: the density of given labels around them.
+"""Find the utterances that belong to no known intent, by the density of labels around them.
 
 Labels are spread from row to row over a graph of nearest neighbors, and so is a constant. Their
 ratio is the label density of a row: the share of labeled rows around it, where near rows count for
 more. Around an utterance of a known intent it is about the share of its intent that is labeled;
 around an utterance of a new intent it is close to 0. A row is called novel if its density is below
-`NOVEL_BELOW` of the mean density of the rows that are not novel.
+`NOVELTY_RATIO` of the mean density of the rows that are not novel.
 
-Distance to labeled rows or confidence of a classifier say less: an intent is often several dense
-regions, and evidence for it travels along them.
+The distance to labeled rows or the confidence of a classifier separates known from new utterances
+less well, because an intent often consists of several dense regions that the graph connects.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array
 from torch import Tensor
 
-from ronid.assign.neighbours import nearest_neighbours
+from ronid.assign.graph import neighbour_graph
 from ronid.types import IntArray
 
 N_NEIGHBORS = 15
@@ -31,11 +30,16 @@ STEP_SHARE = 0.9
 """Share of the mass of a row that it passes on in each step of the walk."""
 
 N_STEPS = 30
+"""Steps of the walk."""
 
-NOVEL_BELOW = 0.55
+MIN_DEGREE = 1e-12
+"""Degree of a row without edges, so that nothing is divided by 0."""
+
+NOVELTY_RATIO = 0.55
 """Share of the mean density of known rows below which a row is called novel."""
 
 MAX_ITERATIONS = 200
+"""Iterations after which the search for the threshold stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,7 @@ def find_novelty(points: Tensor, targets: IntArray, n_known: int) -> Novelty:
     labeled = targets >= 0
     if not labeled.any() or len(targets) == 1:
         return Novelty(np.where(labeled, np.inf, 0.0), np.where(labeled, targets, 0), ~labeled)
-    graph = neighbor_graph(points)
+    graph = walk_graph(points)
     mass, total = label_mass(graph, targets, n_known)
     density = np.where(labeled, np.inf, mass.sum(1) / total)
     counts = np.bincount(targets[labeled], minlength=n_known)
@@ -92,25 +96,23 @@ def find_novelty(points: Tensor, targets: IntArray, n_known: int) -> Novelty:
     return Novelty(density, np.where(labeled, targets, nearest), density < threshold)
 
 
-def neighbor_graph(points: Tensor) -> csr_matrix:
+def walk_graph(points: Tensor) -> csr_matrix:
     """Return the normalized graph D^-1/2 W D^-1/2 of nearest neighbors by cosine.
 
     Args:
         points: (n, d) unit vectors, n >= 2.
 
     Returns:
-        (n, n) symmetric matrix. Two rows share an edge if either is a neighbor of the other.
+        (n, n) symmetric matrix without self-loops. Two rows share an edge if either is a neighbor
+        of the other and their cosine is positive.
     """
-    n = len(points)
-    near = nearest_neighbours(points, N_NEIGHBORS)  # (n, m)
-    cosines = torch.stack([(points * points[near[:, j]]).sum(1) for j in range(near.shape[1])], 1)
-    weights = (cosines.clamp(min=0).double() ** COSINE_POWER + 1e-9).cpu().numpy().ravel()
-    start = np.arange(n).repeat(near.shape[1])
-    end = near.cpu().numpy().ravel()
-    one_way = csr_matrix((weights, (start, end)), shape=(n, n))
-    both = one_way.maximum(one_way.T)
-    scale = diags_array(1 / np.sqrt(np.asarray(both.sum(1)).ravel()))
-    return csr_matrix(scale @ both @ scale)
+    joined = neighbour_graph(points, N_NEIGHBORS).cpu()
+    graph = csr_matrix((joined.values().double(), joined.col_indices(), joined.crow_indices()))
+    graph.data **= COSINE_POWER
+    graph.setdiag(0)
+    degrees = np.asarray(graph.sum(1)).ravel()
+    scale = diags_array(1 / np.sqrt(np.maximum(degrees, MIN_DEGREE)))
+    return csr_matrix(scale @ graph @ scale)
 
 
 def label_mass(
@@ -119,7 +121,7 @@ def label_mass(
     """Spread labels, and a constant, over a graph.
 
     Args:
-        graph: (n, n) matrix of `neighbor_graph`.
+        graph: (n, n) matrix of `walk_graph`.
         targets: (n,) given intents, -1 where there is none.
         n_known: Number of known intents.
 
@@ -137,11 +139,11 @@ def label_mass(
     return mass[:, :n_known], mass[:, n_known]
 
 
-def novelty_threshold(density: NDArray[np.float64], share: float = NOVEL_BELOW) -> float:
+def novelty_threshold(density: NDArray[np.float64], share: float = NOVELTY_RATIO) -> float:
     """Return the density below which an unlabeled row is novel.
 
     The threshold is a share of the mean density of the rows above it, found by iteration from the
-    mean of all rows. Labeled rows have no say: training pulls them together, so that the density
+    mean of all rows. Labeled rows are left out: training pulls them together, so the density
     around them is higher than around other rows of their intents.
 
     Args:

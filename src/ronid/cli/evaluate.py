@@ -90,7 +90,7 @@ def evaluate(
     rows = [i for i, name in enumerate(corpus.labels) if name is not None]
     if not rows:
         raise DataError(f"'{source}' has no labels to compare with; name their column by --label")
-    from ronid.metrics import known_first, score
+    from ronid.metrics import renumber_known_first, score
     from ronid.model import load_model
 
     model = load_model(run, device, encoder)
@@ -101,7 +101,7 @@ def evaluate(
     if not quiet:
         _tell(corpus, texts, finished)
     answer = model.predict(texts, None if quiet else Bars())
-    predicted = known_first(answer.labels, [intent.known for intent in model.intents])
+    predicted = renumber_known_first(answer.labels, [intent.known for intent in model.intents])
     scores = score([index[str(corpus.labels[i])] for i in rows], predicted, len(known))
     if as_json:
         print_json({"run": str(run), "input": source, "rows": len(rows), "scores": asdict(scores)})

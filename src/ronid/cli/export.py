@@ -70,10 +70,9 @@ def export(
     """Export the accepted intents of a run for a chatbot platform or as a dataset.
 
     Known intents count as accepted unless a reviewer rejected them. Every decision of the review is
-    applied, also before `ronid learn`. The command writes a folder and
-    sends nothing. Besides the export, the folder contains names.csv (each intent's name in the run
-    and in the export) and audit.jsonl (the source of every label, and what was changed or left
-    out).
+    applied, also before `ronid learn`. The command writes a folder and sends nothing. Besides the
+    export, the folder contains names.csv (each intent's name in the run and in the export) and
+    audit.jsonl (the source of every label, and what was changed or left out).
     """
     from ronid.export.batch import SYSTEM, Choice, Options
     from ronid.export.formats import load_format

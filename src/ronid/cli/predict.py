@@ -65,9 +65,9 @@ def predict(
     """Predict the intent of single utterances or of every row of a file.
 
     `intent` is the most similar intent and `confidence` its calibrated probability (0 to 1).
-    `belonging` is the in-scope score (0 to 1): it is low if no training utterance is as similar as
-    the most similar one usually is. `accepted` is false if `belonging` is below --threshold: the
-    utterance is out of scope. It does not depend on which intents a reviewer accepted.
+    `belonging` is the in-scope score (0 to 1). It is low if the most similar training utterance is
+    less similar than usual. `accepted` is false if `belonging` is below --threshold: the utterance
+    is out of scope. The decisions of a review do not change `accepted`.
     """
     _check(source, text, out)
     from ronid.run import open_finished

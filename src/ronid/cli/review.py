@@ -33,7 +33,7 @@ def review(
     browser: Annotated[bool, switch(help="Open the page in the browser.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    r"""Review a run in the browser: accept, reject, rename, merge and split intents, move texts.
+    r"""Review intents in the browser: accept, reject, rename, merge, split, and move utterances.
 
     Every decision is saved immediately and can be undone. `ronid export` applies every decision.
     The run itself does not change until it is retrained, in the browser or with `ronid learn`.

@@ -15,7 +15,7 @@ from ronid.export.run_report import report_of_run
 from ronid.files import FORMAT_VERSION, read_json, write_json
 from ronid.learn.model import Trained
 from ronid.learn.record import Learned
-from ronid.metrics import known_first
+from ronid.metrics import renumber_known_first
 from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
@@ -129,7 +129,7 @@ def write_rest(
     new = RunFolder(folder)
     corpus = _corpus(run, base, state)
     known = [state.intents[id].known for id in trained.ids]
-    labels = known_first(trained.found.labels, known)
+    labels = renumber_known_first(trained.found.labels, known)
     found = replace(trained.found, known=_known(state, trained), labels=labels)
     new.write_metrics(corpus, found, {"total": done.seconds})
     facts = run.facts()

@@ -1,5 +1,6 @@
 """The stage that finds the number of intents, where it is not given."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +22,8 @@ from ronid.types import Split
 SHARE = {"deep_aligned": 1.0, "dpn": 0.9}
 """Of the mean size, from which on a cluster counts."""
 
-DOUBT_DENSITY = 4
-"""The number of intents may be off by one part in so many if it follows from label density."""
+DENSITY_MARGIN = 0.25
+"""Relative distance of the bounds from an estimate by label density. It is not calibrated."""
 
 FINAL = "count"
 """The stage whose number is made; one before it is a rough idea that costs less."""
@@ -107,13 +108,13 @@ def _found(
     )
     if by_density and known:
         k = find_novelty(embeddings, split.targets, known).n_intents(known)
-        found = moved_to(found, k, known, at_most)
+        found = replace_estimate(found, k, known, at_most)
     kept = rule == "guess" and final and start <= found.high
     return {"rule": rule, "start": start, **_evidence(found), "k": start if kept else found.k}
 
 
-def moved_to(found: IntentCount, k: int, n_known: int, at_most: int | None) -> IntentCount:
-    """Return an estimate that the tree did not make, within bounds that hold both.
+def replace_estimate(found: IntentCount, k: int, n_known: int, at_most: int | None) -> IntentCount:
+    """Return another estimate than the tree's, with bounds that contain both.
 
     Args:
         found: The estimate of the tree, with its curves.
@@ -121,7 +122,7 @@ def moved_to(found: IntentCount, k: int, n_known: int, at_most: int | None) -> I
         n_known: Smallest number of intents.
         at_most: Largest number that may come out, or None.
     """
-    margin = -(-k // DOUBT_DENSITY)
+    margin = math.ceil(DENSITY_MARGIN * k)
     high = max(found.high, k + margin)
     high = high if at_most is None else min(high, at_most)
     k = max(n_known, min(k, high))
