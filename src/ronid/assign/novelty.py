@@ -35,7 +35,7 @@ N_STEPS = 30
 MIN_DEGREE = 1e-12
 """Degree of a row without edges, so that nothing is divided by 0."""
 
-NOVELTY_RATIO = 0.55
+NOVELTY_RATIO = 0.5
 """Share of the mean density of known rows below which a row is called novel."""
 
 MAX_ITERATIONS = 200

@@ -19,6 +19,10 @@ from ronid.types import UNLABELLED, Split
 ANCHORED = 2
 """Labelled utterances per known intent, on average, from which on they say where it lies."""
 
+SPLIT_POWER = 0.25
+"""Power of the whitening before new rows are clustered. Full whitening (0.5) loses 6 points on
+BANKING with 25 % of the intents known, none at all loses 17 on M-CID, where 4 intents are known."""
+
 
 def start_intents(
     embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
@@ -57,7 +61,9 @@ def density_start(
     if k > known:
         novel = torch.from_numpy(found.least_dense(k - known)).to(embeddings.device)
         # How people ask varies within known intents; that must not split the new ones.
-        space = within_whitened(embeddings, labels.masked_fill(novel, UNLABELLED))
+        space = within_whitened(
+            embeddings, labels.masked_fill(novel, UNLABELLED), power=SPLIT_POWER
+        )
         clusters = breathing_kmeans(
             space[novel],
             torch.full_like(labels[novel], UNLABELLED),

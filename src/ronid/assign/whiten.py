@@ -39,7 +39,9 @@ def whitened(points: Tensor, dims: int) -> Tensor:
 
 
 @torch.no_grad()
-def within_whitened(points: Tensor, targets: Tensor, shrinkage: float = 1.0) -> Tensor:
+def within_whitened(
+    points: Tensor, targets: Tensor, shrinkage: float = 1.0, power: float = 0.5
+) -> Tensor:
     """Unit vectors in which what differs among utterances of one known intent counts for less.
 
     How people ask, politely or in a hurry, varies within every intent; what they ask about does
@@ -51,6 +53,8 @@ def within_whitened(points: Tensor, targets: Tensor, shrinkage: float = 1.0) -> 
         points: (n, d).
         targets: (n,) given classes, -1 where there is none.
         shrinkage: Weight of the even covariance where labels are plenty; above 0.
+        power: The inverse of the covariance is raised to this power: 0.5 whitens, 0.25 halves the
+            effect, 0 only centers.
 
     Returns:
         (n, d) unit vectors; those of the points themselves where labels show no difference.
@@ -73,5 +77,5 @@ def within_whitened(points: Tensor, targets: Tensor, shrinkage: float = 1.0) -> 
     dims = points.shape[1]
     covariance.diagonal().add_(shrinkage * (1 + dims / freedom) * even)
     variances, axes = torch.linalg.eigh(covariance)
-    whiten = (axes * variances.rsqrt()) @ axes.T
+    whiten = (axes * variances.pow(-power)) @ axes.T
     return normalize((exact - exact.mean(dim=0)) @ whiten, dim=1).to(points.dtype)
