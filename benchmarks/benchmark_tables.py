@@ -2,11 +2,21 @@
 
 from statistics import mean
 
-from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread
+from export_source import VERSION
+from table_rows import (
+    DATASETS,
+    Row,
+    harness_rows,
+    line,
+    read_rows,
+    setting_table,
+    spread,
+    with_note,
+)
 
 from ronid.bench.published import matching
-from ronid.bench.render import to_markdown
-from ronid.bench.table import make_table, seeds_text
+from ronid.bench.rows import version_of
+from ronid.bench.table import seeds_text
 from ronid.bench.variants import VARIANTS
 from ronid.config import DEFAULT_ENCODER
 from ronid.methods import METHODS
@@ -21,7 +31,7 @@ PAPERS_ABLATIONS = ("-OT", "-Intra", "-Inter")
 def main_table() -> str:
     """Mean and deviation over seeds of every stored run of the harness, published figures below."""
     rows = harness_rows(*HARNESS)
-    return to_markdown(make_table(rows, by=("preset", "encoder"), measures=MEASURES, beside="own"))
+    return setting_table(rows, by=("preset", "encoder"), measures=MEASURES, beside="own")
 
 
 def short_table() -> str:
@@ -39,7 +49,8 @@ def short_table() -> str:
         lines.append(line(title, encoder, seeds_text({row["seed"] for row in own}), *means))
     (paper,) = matching("ronid", "", known=0.75, labelled=0.1)
     printed = [f"{paper.scores[name]['acc']:.1f}" for name in DATASETS]
-    return "\n".join([*lines, line(f"{paper.source}, published", paper.encoder, "", *printed)])
+    lines.append(line(f"{paper.source}, published", paper.encoder, "", *printed))
+    return with_note("\n".join(lines), rows)
 
 
 def group_of(row: Row) -> tuple[str, str, str]:
@@ -50,7 +61,7 @@ def ablation_table() -> str:
     """The ablations of the paper, under its preset and under ours."""
     rows = harness_rows("ablation-paper", "ablation-default")
     measures = ("acc", "known_acc", "novel_acc")
-    return to_markdown(make_table(rows, by=("preset", "variant"), measures=measures, beside="none"))
+    return setting_table(rows, by=("preset", "variant"), measures=measures, beside="none")
 
 
 def additions_table() -> str:
@@ -75,12 +86,14 @@ def _lost_table(*names: str) -> str:
         line("---", *["---: | ---: | ---:"] * len(DATASETS)),
     ]
     rows = harness_rows(*names)
-    full = {cell(row): row for row in rows if row["variant"] == ""}
+    full = {cell(row): row for row in of_both_versions(*names) if row["variant"] == ""}
+    shown: list[Row] = []
     for variant in (name for name in VARIANTS if name not in PAPERS_ABLATIONS):
         own = [row for row in rows if row["variant"] == variant]
         cells = []
         for dataset in DATASETS:
-            pairs = [(acc(r), acc(full[cell(r)])) for r in own if r["dataset"] == dataset]
+            here = [row for row in own if row["dataset"] == dataset and cell(row) in full]
+            pairs = [(acc(row), acc(full[cell(row)])) for row in here]
             lost = [whole - part for part, whole in pairs]
             cells += [
                 spread((part for part, _ in pairs), 2),
@@ -88,13 +101,19 @@ def _lost_table(*names: str) -> str:
                 spread(lost, 2),
             ]
         if own:
+            shown += own
             where = f" ({own[0]['encoder']})" if own[0]["encoder"] != DEFAULT_ENCODER else ""
             lines.append(line(f"`{variant}`{where}", *cells))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), shown)
 
 
-def cell(row: Row) -> tuple[str, str, int]:
-    return row["dataset"], row["encoder"], row["seed"]
+def of_both_versions(*names: str) -> list[Row]:
+    """Return rows to subtract others of the same version from."""
+    return [row for version in ("", VERSION) for row in harness_rows(*names, version=version)]
+
+
+def cell(row: Row) -> tuple[str, str, str, int, str]:
+    return row["dataset"], row["encoder"], row["preset"], row["seed"], version_of(row)
 
 
 def acc(row: Row) -> float:
@@ -105,7 +124,7 @@ def known_ratio_table() -> str:
     """Accuracy with fewer known intents, and what was published for them."""
     rows = harness_rows("known-ratio")
     measures = ("acc", "known_acc", "novel_acc")
-    return to_markdown(make_table(rows, by=("known_ratio", "method"), measures=measures))
+    return setting_table(rows, by=("known_ratio", "method"), measures=measures)
 
 
 def timing_table() -> str:
@@ -115,12 +134,13 @@ def timing_table() -> str:
         line("dataset", "encoder", "preset", "seed", "device", "seconds", *stages),
         line(*["---"] * 3, "---:", "---", *["---:"] * 5),
     ]
-    for row in [*read_rows("timing.jsonl"), *first_seeds(read_rows("fast.jsonl"))]:
+    rows = [*harness_rows("timing"), *first_seeds(harness_rows("fast"))]
+    for row in rows:
         place = "two CPU cores" if "cpu" in row["device"] else row["device"]
         lead = [DATASETS[row["dataset"]], row["encoder"], f"`{row['preset']}`", str(row["seed"])]
         parts = [f"{row['seconds'].get(stage, 0):.1f}" for stage in stages]
         lines.append(line(*lead, place, f"{row['wall_s']:.1f}", *parts))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def first_seeds(rows: list[Row]) -> list[Row]:
@@ -176,23 +196,21 @@ def count_table() -> str:
         "ACC | ACC if told | difference |",
         "| --- | --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    given = {
-        (row["dataset"], row["preset"], row["seed"]): row
-        for row in harness_rows("fast", "main-minilm")
-    }
+    given = {cell(row): row for row in of_both_versions("fast", "main-minilm")}
     counted = harness_rows("count", "count-near", "count-default")
+    counted = [row for row in counted if cell(row) in given]
     for dataset, title in DATASETS.items():
         own = [row for row in counted if row["dataset"] == dataset]
         ways = {(row["preset"] != "fast", row["preset"], row["k_rule"]) for row in own}
         for _, preset, rule in sorted(ways):
             rows = [row for row in own if (row["preset"], row["k_rule"]) == (preset, rule)]
-            told = [given[dataset, preset, row["seed"]] for row in rows]
+            told = [given[cell(row)] for row in rows]
             ours, theirs = [acc(row) for row in rows], [acc(row) for row in told]
             found = {row["seed"]: row["k"] for row in rows}
             cost = [f"{mean(ours):.1f}", f"{mean(theirs):.1f}", f"{mean(ours) - mean(theirs):+.1f}"]
             cells = _count_cells(rule, told[0]["k"], found)
             lines.append(line(title, f"`{preset}`", *cells, *cost))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), counted)
 
 
 def filters_table() -> str:
@@ -217,13 +235,13 @@ def bounds_table() -> str:
         "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |",
     ]
     labels = {"count": "10% of 75% of the intents", "pile-none-auto": "none"}
+    rows = {name: [r for r in harness_rows(name) if r["k_rule"] == "auto"] for name in labels}
     true = {row["dataset"]: row["k"] for row in harness_rows("fast")}
     for dataset, title in DATASETS.items():
         for name, said in labels.items():
-            own = [row for row in harness_rows(name) if row["dataset"] == dataset]
-            found = [_counted(row) for row in own if row["k_rule"] == "auto"]
+            found = [_counted(row) for row in rows[name] if row["dataset"] == dataset]
             lines.append(line(title, *_bounds_cells(found, true[dataset], said)))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), sum(rows.values(), []))
 
 
 def _counted(row: Row) -> Row:

@@ -5,8 +5,8 @@
 Sets `version` to "before" in the rows of RoNID with one of these presets that have no `version`
 field. The code up to commit 8ba84b5 wrote no such field; later code writes it in all these rows, so
 a second run changes nothing. The script does not touch other rows. Run it in the commit that
-changes the answer: from then on, tables leave the marked rows out unless they ask for them, and the
-jobs are pending again.
+changes the answer: from then on, the jobs are pending again, and the marked rows appear only where
+there are no current ones, see `latest` in `ronid.bench.rows`.
 """
 
 import argparse

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import mean
 
-from table_rows import DATASETS, Row, harness_rows, line, spread
+from table_rows import DATASETS, Row, harness_rows, line, setting_table, spread, with_note
 
 from ronid.bench.compare import compare
 from ronid.bench.published import matching
-from ronid.bench.render import to_markdown
-from ronid.bench.table import RULES, make_table, seeds_text
+from ronid.bench.table import RULES, seeds_text
 from ronid.config import DEFAULT_ENCODER, TFIDF
 from ronid.errors import RonidWarning
 from ronid.methods import METHODS
@@ -86,7 +85,7 @@ def _compared(rows: Sequence[Row]) -> str:
     for title, own in _by_title(rows).items():
         cells = [cell for dataset in DATASETS for cell in _cells(rows, own, dataset)]
         lines.append(line(title, _seeds(own), *cells))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def families_table() -> str:
@@ -98,7 +97,7 @@ def families_table() -> str:
     for family, names in FAMILIES.items():
         titles = ", ".join(METHODS[name].title for name in names)
         lines.append(line(family, titles, *(_of_family(names, dataset) for dataset in DATASETS)))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), compared_rows())
 
 
 def _of_family(names: Sequence[str], dataset: str) -> str:
@@ -136,9 +135,7 @@ def words_table() -> str:
 def all_measures_table() -> str:
     """NMI, ARI, known and novel accuracy of every method."""
     measures = ("nmi", "ari", "acc", "known_acc", "novel_acc")
-    return to_markdown(
-        make_table(compared_rows(), by=("method",), measures=measures, beside="none")
-    )
+    return setting_table(compared_rows(), by=("method",), measures=measures, beside="none")
 
 
 def shortfall_table() -> str:

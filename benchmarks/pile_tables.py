@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
-from table_rows import DATASETS, Row, line, spread, stored_rows
+from table_rows import DATASETS, Row, harness_rows, line, read_rows, spread, with_note
 
 PRIORS = {
     "-Prior": "uniform",
@@ -45,7 +45,8 @@ def none_table() -> str:
         "| dataset | run | seeds | ACC | above k-means | NMI |",
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
-    for title, rows in grouped(stored_rows("pile-none", "pile-none-auto", "pile-none-default")):
+    stored = harness_rows("pile-none", "pile-none-auto", "pile-none-default")
+    for title, rows in grouped(stored):
         plain = mean(of((row for row in rows if row["method"] == "kmeans"), "acc"))  # type: ignore[type-var]
         for (preset, rule), name in NONE_RUNS.items():
             found = [row for row in rows if (row["preset"], row["k_rule"]) == (preset, rule)]
@@ -60,7 +61,7 @@ def none_table() -> str:
             )
             run = name + found_k * (rule == "auto")
             lines.append(line(title, run, seeds_of(found), *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), stored)
 
 
 def labels_table() -> str:
@@ -70,12 +71,12 @@ def labels_table() -> str:
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
     files = ("pile-none", "pile-shots", "pile-shots-auto", "pile-noise", "pile-absent", "fast")
-    rows = [row for row in stored_rows(*files) if row["method"] == "ronid" and row["seed"] < 3]
+    rows = [row for row in harness_rows(*files) if row["method"] == "ronid" and row["seed"] < 3]
     named = [row | {"labels": labels_title(row)} for row in rows]
     for title, (_, name), own in grouped(named, "labels"):
         figures = [spread(of(own, measure)) for measure in MEASURES]
         lines.append(line(title, name, seeds_of(own), *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def labels_title(row: Row) -> tuple[int, str]:
@@ -97,11 +98,11 @@ def tail_table() -> str:
         "| --- | ---: | --- | --- | ---: | ---: |",
     ]
     files = ("pile-tail", "pile-kmeans", "pile-tail-default")
-    rows = [row | {"sizes": sizes_title(row)} for row in stored_rows(*files)]
+    rows = [row | {"sizes": sizes_title(row)} for row in harness_rows(*files)]
     for title, ratio, (_, name), own in grouped(rows, "tail", "sizes"):
         figures = [spread(of(own, measure)) for measure in ("macro_acc", "tail_acc")]
         lines.append(line(title, f"{ratio:g}", name, seeds_of(own), *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def sizes_title(row: Row) -> tuple[int, str]:
@@ -120,12 +121,13 @@ def chatter_table() -> str:
         "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     measures = (*MEASURES, "chatter_clusters", "rejected_inside", "rejected_outside", "auroc")
-    rows = [row | {"found": row.get("k_rule") == "auto"} for row in stored_rows("pile-rejected")]
+    stored = read_rows("pile-rejected.jsonl")
+    rows = [row | {"found": row.get("k_rule") == "auto"} for row in stored]
     for title, ratio, found, own in grouped(rows, "chatter_ratio", "found"):
         told = f"{mean(row['k'] for row in own):.0f} found" if found else "given"
         figures = [spread(row[measure] for row in own) for measure in measures]
         lines.append(line(title, f"{ratio:.0%}", told, seeds_of(own), *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 TABLES = {

@@ -2,7 +2,16 @@
 
 from statistics import mean
 
-from table_rows import DATASETS, FIRST_DEV_SEED, Row, by_dataset, line, over_seeds, read_rows
+from table_rows import (
+    DATASETS,
+    FIRST_DEV_SEED,
+    Row,
+    by_dataset,
+    line,
+    over_seeds,
+    read_rows,
+    with_note,
+)
 
 
 def names_table() -> str:
@@ -21,7 +30,7 @@ def names_table() -> str:
             ]
             figures = [f"{mean:.1f}" for mean in means]
             lines.append(line(dataset, seeds, title, *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), read_rows("names.jsonl"))
 
 
 def names_list() -> str:
@@ -30,13 +39,14 @@ def names_list() -> str:
         "| dataset | seed | name | true label of most | purity | rank of that label |",
         "| --- | ---: | --- | --- | ---: | ---: |",
     ]
-    for row in sorted(read_rows("names.jsonl"), key=lambda r: (r["dataset"], r["seed"])):
+    rows = sorted(read_rows("names.jsonl"), key=lambda r: (r["dataset"], r["seed"]))
+    for row in rows:
         for each in sorted(row["names"], key=lambda e: (-e["name_rank"], e["name"])):
             lead = [DATASETS[row["dataset"]], str(row["seed"])]
             names = [f"`{each['name']}`", f"`{each['truth']}`"]
             figures = [f"{each['purity']:.2f}", str(each["name_rank"])]
             lines.append(line(*lead, *names, *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def scope_table() -> str:
@@ -50,7 +60,7 @@ def scope_table() -> str:
             judged = [row["scores"][name] for row in rows]
             figures = [over_seeds(judged, m) for m in ("auroc", "fpr95", "f1", "kept", "acc_kept")]
             lines.append(line(dataset, name, *figures))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), read_rows("out_of_scope.jsonl"))
 
 
 def calibration_table() -> str:
@@ -63,7 +73,7 @@ def calibration_table() -> str:
         figures = [over_seeds(rows, m) for m in ("acc", "ece_before", "ece_after")]
         temperature = over_seeds(rows, "temperature", digits=3)
         lines.append(line(dataset, str(len(rows)), *figures, temperature))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), read_rows("out_of_scope.jsonl"))
 
 
 REAL = ("twins: real / said", "mixtures: real / said")

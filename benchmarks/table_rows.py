@@ -6,7 +6,11 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from ronid.bench.rows import latest, read_all, version_of
+from export_source import COMMIT
+
+from ronid.bench.render import to_markdown
+from ronid.bench.rows import current_or_earlier, latest, read_all, version_of
+from ronid.bench.table import make_table
 
 Row = dict[str, Any]
 
@@ -17,29 +21,19 @@ FIRST_DEV_SEED = 100
 """Seeds from here on chose settings; figures come from those below."""
 
 
-def read_rows(name: str, version: str = "") -> list[Row]:
-    """Return the rows of a file of any form.
-
-    Args:
-        name: Name of the file.
-        version: Version of the rows to return: "" or "before".
-    """
+def read_rows(name: str) -> list[Row]:
+    """Return the rows of a file that a script wrote: current ones, or earlier ones if none."""
     lines = (RESULTS / name).read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if version_of(row) == version]
+    return current_or_earlier(map(json.loads, lines))
 
 
-def stored_rows(*names: str) -> list[Row]:
-    """Return the rows, of whatever form, of those files that exist."""
-    files = [f"{name}.jsonl" for name in names if (RESULTS / f"{name}.jsonl").exists()]
-    return [row for file in files for row in read_rows(file)]
-
-
-def harness_rows(*names: str, version: str = "") -> list[Row]:
+def harness_rows(*names: str, version: str | None = None) -> list[Row]:
     """Return the last row of every cell, of those files of the harness that exist.
 
     Args:
         names: Names of the files without the ending.
-        version: Version of the rows to return: "" or "before".
+        version: Version of the rows to return: "" or "before". By default, rows of settings that
+            have no current rows are earlier ones.
     """
     files = [RESULTS / f"{name}.jsonl" for name in names]
     return latest(read_all([file for file in files if file.exists()]), version)
@@ -51,6 +45,27 @@ def by_dataset(name: str) -> list[tuple[str, list[Row]]]:
     rows = read_rows(name)
     found = [(title, [r for r in rows if r["dataset"] == key]) for key, title in titles.items()]
     return [(title, own) for title, own in found if own]
+
+
+def with_note(table: str, rows: Iterable[Row]) -> str:
+    """Return a table, with a sentence below it if it shows rows of the earlier version."""
+    shown = {(row.get("preset"), version_of(row)) for row in rows if "skip" not in row}
+    earlier = sorted(preset for preset, version in shown if version)
+    if not earlier:
+        return table
+    share = "Some" if any((preset, "") in shown for preset in earlier) else "The"
+    presets = "presets" if len(earlier) > 1 else "preset"
+    names = " and ".join(f"`{preset}`" for preset in earlier)
+    return (
+        f"{table.rstrip()}\n\n{share} rows of {presets} {names} were measured with the code of "
+        f"commit {COMMIT}, before the initialization of RoNID changed."
+    )
+
+
+def setting_table(rows: list[Row], **options: Any) -> str:
+    """Return what `make_table` makes of rows of both versions, as if they were of one."""
+    alike = [row | {"version": ""} for row in rows]
+    return with_note(to_markdown(make_table(alike, **options)), rows)
 
 
 def line(*cells: str) -> str:

@@ -82,7 +82,7 @@ def test_configs_cannot_be_changed_in_place() -> None:
         ({"e_step": {"pseudo_labels": []}}, "choose one of: 'transport', 'kmeans'"),
         (
             {"start": {"prototypes": "random"}},
-            "choose one of: 'kmeans', 'semisup_kmeans', 'breathing'",
+            "choose one of: 'kmeans', 'semisup_kmeans', 'density'",
         ),
         ({"e_step": {"prior": "even"}}, "choose one of: 'moving', 'shrunk', 'uniform'"),
         ({"m_step": {"prototype_update": 1}}, "choose one of: 'item', 'batch'"),
@@ -105,7 +105,7 @@ def test_wrong_settings_are_refused_by_name(changes: dict[str, Any], message: st
         ({"m_step": {"alpha": 1.5}}, "'m_step.alpha' is 1.5; give a number from 0 to 1"),
         ({"m_step": {"epochs": -1}}, "'m_step.epochs' is -1; give 0 or more"),
         ({"m_step": {"lr": float("nan")}}, "'m_step.lr' is nan; give 0 or more"),
-        ({"start": {"settle_iterations": -1}}, "'start.settle_iterations' is -1; give 0 or more"),
+        ({"start": {"breaths": -1}}, "'start.breaths' is -1; give 0 or more"),
         ({"m_step": {"certainty": 1.5}}, "'m_step.certainty' is 1.5; give a number from 0 to 1"),
         ({"encoder": {"trainable_layers": -2}}, "is -2; give 0 or more, or -1 for all"),
     ],

@@ -13,7 +13,6 @@ import pytest
 from ronid.data.benchmark_entries import BENCHMARKS, CLASSIC, PARTS
 from ronid.data.splits import BenchmarkProblem
 from ronid.types import Discovery, Split
-from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 from tests.helpers.toy_corpus import Recipe, make_toy
 
@@ -128,8 +127,7 @@ def test_clinc_is_fitted_whole_and_asked_its_own_queries_where_they_are_there(
 
 @pytest.mark.claims
 def test_stored_rows_are_of_the_seeds_and_files_that_are_reported() -> None:
-    path = ROOT / "benchmarks" / "results" / "out_of_scope.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = load_benchmark("table_rows").read_rows("out_of_scope.jsonl")
     cells = [(row["dataset"], row["seed"]) for row in rows]
     assert len(set(cells)) == len(cells)
     assert set(cells) >= {(dataset, seed) for dataset in CLASSIC for seed in range(3)}

@@ -196,25 +196,17 @@ class StartConfig:
     """Where prototypes start; the paper is silent.
 
     Args:
-        prototypes: `kmeans` on all rows, matched to the labelled class means by the Hungarian
-            method; `semisup_kmeans` whose known centroids are the labelled class means;
-            `breathing`, the same followed by exchanges of centroids that leave local optima; or
-            `density`: the density of labels around an utterance decides whether it is new, the new
-            ones are clustered, a `moving` prior starts from the sizes that result, and the number
-            of intents, where it is estimated, follows from the share of new utterances. Without
-            labels, `density` starts like `breathing`.
+        prototypes: `kmeans` on all rows, matched to the labeled class means by the Hungarian
+            method; `semisup_kmeans` whose known centroids are the labeled class means; or
+            `density`: the density of labels around an utterance decides whether it is new, and the
+            new ones are clustered.
         restarts: k-means restarts.
-        breaths: Most exchanges that `breathing` tries.
-        settle_iterations: E-steps, each followed by class means, before any training.
-        exchanges: Most tries to move a new intent's prototype from an idle cluster into a crowded
-            one; kept where it makes clusters tighter under the prior.
+        breaths: Most exchanges of centroids that k-means tries for `density`.
     """
 
-    prototypes: Literal["kmeans", "semisup_kmeans", "breathing", "density"] = "kmeans"
+    prototypes: Literal["kmeans", "semisup_kmeans", "density"] = "kmeans"
     restarts: int = 20
     breaths: int = 60
-    settle_iterations: int = 0
-    exchanges: int = 0
 
 
 @dataclass(frozen=True)
@@ -227,10 +219,9 @@ class EStepConfig:
             convex; as printed it is concave and Sinkhorn does not solve it.
         score_temperature: Temperature inside P. The paper does not say; only its product with
             `eta` matters, and 1 gives the kernel exp(cosine / eta).
-        prior: `moving` average that starts uniform (paper), or from the sizes that a start by
-            `density` found; `shrunk`: shares predicted at the start and then kept, drawn towards
-            uniform unless the sizes of known intents differ more than errors explain; or `uniform`
-            throughout.
+        prior: `moving` average that starts uniform (paper); `shrunk`: shares predicted at the start
+            and then kept, drawn towards uniform unless the sizes of known intents differ more than
+            errors explain; or `uniform` throughout.
         slack: How far the shares of the intents may leave the prior: the entropy weight over that
             of their divergence (unbalanced transport with relaxed marginals); 0 for not at all.
         prior_momentum: lambda_1 (paper: 0.95) of the moving prior.

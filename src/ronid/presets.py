@@ -40,7 +40,7 @@ PRESETS: dict[str, RoNIDConfig] = {
             labelled_batch=128,
             token_replacement=0.25,
         ),
-        start=StartConfig(prototypes="breathing", restarts=3, settle_iterations=10, exchanges=60),
+        start=StartConfig(prototypes="density", restarts=3),
         e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(
             epochs=20,
@@ -58,7 +58,7 @@ PRESETS: dict[str, RoNIDConfig] = {
         encoder=EncoderConfig(trainable_layers=0, adapter_width=512, adapter_reads_words=True),
         pretrain=PretrainConfig(epochs=0),
         contrast=ContrastConfig(epochs=4, neighbours=100, discount=True, labelled_batch=128),
-        start=StartConfig(prototypes="breathing", restarts=1, breaths=8, settle_iterations=5),
+        start=StartConfig(prototypes="density", restarts=1, breaths=8),
         e_step=EStepConfig(prior="shrunk"),
         m_step=MStepConfig(epochs=5, lr=1e-3, batch=256, labelled_batch=64, temperature=0.15),
     ),

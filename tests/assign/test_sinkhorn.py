@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from torch import Tensor
 
-from ronid.assign.sinkhorn import Blocks, cosine_blocks, sinkhorn
+from ronid.assign.sinkhorn import Blocks, cosine_blocks, shifted, sinkhorn
 from ronid.config import EStepConfig
 from ronid.errors import RonidWarning
 
@@ -274,6 +274,37 @@ def test_cosine_blocks_are_scaled_dot_products() -> None:
     assert blocks.shape == (10, 3)
     torch.testing.assert_close(blocks[2:5], (embeddings @ prototypes.T / 0.5)[2:5])
     assert blocks[8:20].shape == (2, 3)
+
+
+@given(
+    n=st.integers(1, 20),
+    k=st.integers(1, 6),
+    bounds=st.tuples(st.integers(0, 6), st.integers(0, 6)),
+    block=st.integers(1, 20),
+    seed=st.integers(0, 1000),
+)
+def test_shifted_scores_equal_the_dense_sum(
+    n: int, k: int, bounds: tuple[int, int], block: int, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    embeddings, prototypes = (torch.randn(m, 4, generator=generator) for m in (n, k))
+    scores = cosine_blocks(embeddings, prototypes)
+    shift, columns = torch.randn(n, generator=generator), slice(*bounds)
+    moved = shifted(scores, shift, columns)
+    dense = embeddings @ prototypes.T
+    for row in range(n):
+        for column in range(k)[columns]:
+            dense[row, column] += shift[row]
+    assert moved.shape == (n, k)
+    found = torch.cat([moved[start : start + block] for start in range(0, n, block)])
+    torch.testing.assert_close(found, dense)
+    torch.testing.assert_close(moved[:], dense)  # a second pass adds the shift only once
+    torch.testing.assert_close(scores[:], embeddings @ prototypes.T)
+
+
+def test_shift_of_zero_returns_the_same_scores() -> None:
+    scores = cosine_blocks(torch.randn(5, 4), torch.randn(3, 4))
+    assert shifted(scores, torch.zeros(5), slice(1, None)) is scores
 
 
 def test_half_precision_scores_are_solved_in_float32() -> None:

@@ -13,14 +13,13 @@ from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.assign.start import (
     known_kmeans,
     ordered_kmeans,
-    start_intents,
     start_prototypes,
 )
 from ronid.config import StartConfig
 from ronid.types import Split
 
-KINDS = ("kmeans", "semisup_kmeans", "breathing")
-BREATHING = StartConfig("breathing", restarts=1)
+KINDS = ("kmeans", "semisup_kmeans", "density")
+DENSITY = StartConfig("density", restarts=1)
 CENTRES = torch.eye(16)[:12]
 
 
@@ -43,11 +42,17 @@ def first_of(prototypes: str, restarts: int = 10) -> StartConfig:
     return StartConfig(prototypes, restarts)  # type: ignore[arg-type]
 
 
+def started(
+    points: Tensor, split: Split, config: StartConfig, generator: torch.Generator
+) -> Tensor:
+    return start_prototypes(points, split, config, generator)[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("known", [0, 5, 12])
+@pytest.mark.parametrize("known", [0, 1, 5, 12])
 def test_known_intents_come_first_and_every_blob_has_one(kind: str, known: int) -> None:
-    points, split = problem(known)
-    check(start_prototypes(points, split, first_of(kind), seeded()), known)
+    points, split = problem(known, per_blob=30)
+    check(started(points, split, first_of(kind), seeded()), known)
 
 
 @pytest.mark.parametrize("known", [5, 12])
@@ -58,14 +63,14 @@ def test_one_label_names_a_blob_and_does_not_hold_its_prototype(known: int) -> N
     rim = normalize(0.7 * CENTRES[0] + CENTRES[11], dim=0)
     moved = points.clone()
     moved[int(np.flatnonzero(sparse.targets == 0)[0])] = rim  # far from the others of its intent
-    check(start_prototypes(moved, sparse, BREATHING, seeded()), known)
+    check(started(moved, sparse, DENSITY, seeded()), known)
 
 
 @pytest.mark.parametrize("known", [0, 5, 12])
 @pytest.mark.parametrize("seed", range(3))
-def test_breathing_needs_one_restart_only(known: int, seed: int) -> None:
-    points, split = problem(known)
-    check(start_prototypes(points, split, BREATHING, seeded(seed)), known)
+def test_density_needs_one_restart_only(known: int, seed: int) -> None:
+    points, split = problem(known, per_blob=30)
+    check(started(points, split, DENSITY, seeded(seed)), known)
 
 
 def check(found: Tensor, known: int) -> None:
@@ -76,12 +81,12 @@ def check(found: Tensor, known: int) -> None:
     assert sorted(nearest) == list(range(12))
 
 
-def test_prototypes_are_the_centroids_at_length_one() -> None:
-    points, split = problem(4)
-    targets = torch.from_numpy(split.targets)
-    plain = breathing_kmeans(points, targets, 12, generator=seeded(2), n_init=1, breaths=7)
-    config = StartConfig("breathing", restarts=1, breaths=7)
-    found = start_prototypes(points, split, config, seeded(2))
+def test_without_labels_density_is_k_means_over_all_rows() -> None:
+    points, split = problem(0)
+    unlabeled = torch.from_numpy(split.targets)
+    plain = breathing_kmeans(points, unlabeled, 12, generator=seeded(2), n_init=1, breaths=7)
+    config = StartConfig("density", restarts=1, breaths=7)
+    found = started(points, split, config, seeded(2))
     torch.testing.assert_close(found, normalize(plain.centroids, dim=1))
 
 
@@ -96,7 +101,7 @@ def test_breaths_are_counted_as_the_settings_say(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(module, "breathing_kmeans", noted)
     points, split = problem(2)
-    start_prototypes(points, split, StartConfig("breathing", restarts=2, breaths=3), seeded())
+    started(points, split, StartConfig("density", restarts=2, breaths=3), seeded())
     assert asked == [(2, 3)]
 
 
@@ -104,7 +109,7 @@ def test_breaths_are_counted_as_the_settings_say(monkeypatch: pytest.MonkeyPatch
 def test_same_generator_same_start(kind: str) -> None:
     points, split = problem(5)
     config = first_of(kind, 2)
-    one, two = (start_prototypes(points, split, config, seeded(4)) for _ in range(2))
+    one, two = (started(points, split, config, seeded(4)) for _ in range(2))
     assert torch.equal(one, two)
 
 
@@ -114,7 +119,7 @@ def test_more_new_intents_than_unlabelled_rows(kind: str) -> None:
     targets = np.array([i // 2 for i in range(24)])
     targets[-1] = -1  # one row is free, two intents are new
     split = Split([""] * 24, targets, tuple(f"intent_{i}" for i in range(12)), 14)
-    found = start_prototypes(points, split, first_of(kind, 2), seeded())
+    found = started(points, split, first_of(kind, 2), seeded())
     assert found.shape == (14, 16)
     assert torch.isfinite(found).all()
 
@@ -124,45 +129,27 @@ def test_all_rows_labelled_and_no_new_intent(kind: str) -> None:
     points, _ = problem(0, per_blob=2)
     targets = np.array([i // 2 for i in range(24)])
     split = Split([""] * 24, targets, tuple(f"intent_{i}" for i in range(12)), 12)
-    found = start_prototypes(points, split, first_of(kind), seeded())
+    found = started(points, split, first_of(kind), seeded())
     assert (found @ CENTRES.T).argmax(dim=1).tolist() == list(range(12))
 
 
-class TestDensityStart:
-    DENSITY = StartConfig("density", restarts=3)
-
-    @pytest.mark.parametrize("known", [1, 5, 12])
-    def test_every_blob_has_a_prototype_and_known_intents_come_first(self, known: int) -> None:
-        points, split = problem(known, per_blob=30)
-        prototypes, prior = start_intents(points, split, self.DENSITY, seeded())
-        check(prototypes, known)
-        torch.testing.assert_close(prior, torch.full((12,), 1 / 12, dtype=torch.float64))
-
-    def test_prior_follows_the_sizes_of_the_intents(self) -> None:
+class TestOdds:
+    def test_rows_of_known_intents_are_known_and_the_others_new(self) -> None:
         points, split = problem(5, per_blob=30)
-        left = np.arange(len(split)) >= 20  # the first blob, a new intent, keeps 10 of 30 rows
-        small = replace(split, texts=[""] * left.sum(), targets=split.targets[left])
-        prototypes, prior = start_intents(points[left], small, self.DENSITY, seeded())
-        first = int((prototypes @ CENTRES[0]).argmax())
-        assert prior[first] == pytest.approx(11 / (340 + 12))
-        assert prior.sum() == pytest.approx(1)
+        _, odds = start_prototypes(points, split, DENSITY, seeded())
+        known = np.arange(12).repeat(30) >= 7
+        np.testing.assert_array_equal(odds.numpy() < 0, known)
 
-    def test_without_labels_it_starts_like_breathing(self) -> None:
+    @pytest.mark.parametrize("kind", ["kmeans", "semisup_kmeans"])
+    def test_other_starts_say_nothing(self, kind: str) -> None:
+        points, split = problem(5)
+        _, odds = start_prototypes(points, split, first_of(kind, 2), seeded())
+        assert not odds.any()
+
+    def test_without_labels_density_says_nothing(self) -> None:
         points, split = problem(0)
-        prototypes, prior = start_intents(points, split, self.DENSITY, seeded())
-        breathing = replace(self.DENSITY, prototypes="breathing")
-        assert torch.equal(prototypes, start_prototypes(points, split, breathing, seeded()))
-        torch.testing.assert_close(prior, torch.full((12,), 1 / 12, dtype=torch.float64))
-
-    @pytest.mark.parametrize("k", [12, 14])
-    def test_it_copes_with_too_few_unlabeled_rows(self, k: int) -> None:
-        points, _ = problem(0, per_blob=2)
-        targets = np.array([i // 2 for i in range(24)])
-        targets[-1] = -1 if k > 12 else 11
-        split = Split([""] * 24, targets, tuple(f"intent_{i}" for i in range(12)), k)
-        prototypes, prior = start_intents(points, split, self.DENSITY, seeded())
-        assert prototypes.shape == (k, 16)
-        assert prior.sum() == pytest.approx(1)
+        _, odds = start_prototypes(points, split, DENSITY, seeded())
+        assert not odds.any()
 
 
 class TestKnownKMeans:

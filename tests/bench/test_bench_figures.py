@@ -72,6 +72,15 @@ def test_pictures_are_drawn_and_the_same_every_time(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == sorted(names)
 
 
+def test_pictures_use_earlier_rows_where_there_are_no_current_ones(tmp_path: Path) -> None:
+    earlier = [row | {"version": "before"} for row in rows()]
+    changed = [row | {"history": history(3, 10)} for row in earlier]
+    for number, stored in enumerate((earlier, [*changed, *rows()])):
+        drawn, alone = draw_all(stored, tmp_path / f"{number}"), draw_all(rows(), tmp_path / "now")
+        for one, other in zip(drawn.files, alone.files, strict=True):
+            assert one.read_bytes() == other.read_bytes()
+
+
 def test_pictures_say_what_they_show(tmp_path: Path) -> None:
     curves, maps, ratios = (texts(path) for path in draw_all(rows(), tmp_path).files)
     assert "used for this picture only" in curves

@@ -1,24 +1,20 @@
 """The stored rows say what the documentation claims, and the tables are made from them."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import pytest
 
 from tests.helpers import ROOT
+from tests.helpers.benchmark_script import load_benchmark
 
 pytestmark = pytest.mark.claims
 
 DATASETS = ("clinc", "banking", "stackoverflow")
-
-
-def stored(name: str) -> list[dict[str, Any]]:
-    lines = (ROOT / f"benchmarks/results/{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+table_rows = load_benchmark("table_rows")
+stored, of_script = table_rows.harness_rows, table_rows.read_rows
 
 
 def accuracies(name: str, dataset: str, method: str = "ronid") -> dict[int, float]:
@@ -70,7 +66,7 @@ def test_stored_default_run_took_seconds_on_a_gpu(dataset: str, encoder: str, mo
 
 @pytest.mark.parametrize(("device", "least"), [("cpu", 5), ("NVIDIA", 10)])
 def test_stored_epochs_were_so_many_times_faster(device: str, least: float) -> None:
-    ratios = [row["ratio"] for row in stored("training_speed") if device in row["device"]]
+    ratios = [row["ratio"] for row in of_script("training_speed.jsonl") if device in row["device"]]
     assert ratios
     assert min(ratios) >= least
 
@@ -196,7 +192,8 @@ def test_stored_bounds_of_the_count_hold_the_truth_with_labels_and_without(
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_stored_fits_to_chatter_are_better_where_they_find_the_number(dataset: str) -> None:
-    rows = [r for r in stored("pile-rejected") if r["dataset"] == dataset and r["chatter_ratio"]]
+    stored_rows = of_script("pile-rejected.jsonl")
+    rows = [r for r in stored_rows if r["dataset"] == dataset and r["chatter_ratio"]]
     found = [row["acc"] for row in rows if row.get("k_rule") == "auto"]
     given = [row["acc"] for row in rows if row.get("k_rule", "given") == "given"]
     assert len(found) == len(given) == 3

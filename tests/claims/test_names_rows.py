@@ -1,13 +1,11 @@
 """The stored rows on names say what the documentation claims, and the measure is what it says."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 from tests.helpers.finished_run import SHOP, make_run
 
@@ -15,8 +13,8 @@ pytestmark = pytest.mark.claims
 
 
 def rows(dataset: str) -> list[dict[str, Any]]:
-    lines = (ROOT / "benchmarks/results/names.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row["dataset"] == dataset]
+    found = load_benchmark("table_rows").read_rows("names.jsonl")
+    return [row for row in found if row["dataset"] == dataset]
 
 
 @pytest.mark.parametrize(("dataset", "least"), [("clinc", 75), ("banking", 70)])

@@ -1,6 +1,5 @@
 """The stored rows of difficult piles hold what the page says of them."""
 
-import json
 from statistics import mean
 from types import ModuleType
 from typing import Any
@@ -8,15 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import ROOT
 from tests.helpers.benchmark_script import load_benchmark
 
 pytestmark = pytest.mark.claims
 
-
-def rows_of(name: str) -> list[dict[str, Any]]:
-    path = ROOT / "benchmarks" / "results" / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+rows_of = load_benchmark("table_rows").harness_rows
 
 
 def mean_of(rows: list[dict[str, Any]], measure: str, **cell: Any) -> float:

@@ -60,27 +60,32 @@ def test_losses_and_figures_of_other_methods_are_shown_in_their_own_words() -> N
 
 COUNT = {
     "stage": "count", "k": 5, "estimate": 5, "low": 4, "high": 7, "leftover": 0,
-    "numbers": [4, 5, 6], "rise": [1.0, 3.0, 2.0], "recovery": [0.5, 0.9, 0.8],
+    "numbers": [4, 5, 6], "rise": [1.0, 3.0, 2.0],
 }  # fmt: skip
 
 
 def test_the_number_of_intents_is_shown_with_its_evidence() -> None:
-    rise, recovery = curves([{**COUNT, "leftover": 1}])
-    assert rise.series[0].points == ((4, 1.0), (5, 3.0), (6, 2.0))
-    assert recovery.series[0].points == ((4, 0.5), (5, 0.9), (6, 0.8))
-    assert {rise.over, recovery.over} == {"intents"}
-    assert (rise.band, rise.mark) == (recovery.band, recovery.mark) == ((4, 7), 5)
-    assert "5 estimated, 4 to 7 possible. Not counted: 1 of utterances" in rise.note
-    assert len(curves([{key: COUNT[key] for key in COUNT if key != "recovery"}])) == 1
+    (chart,) = curves([{**COUNT, "leftover": 1}])
+    assert [(series.name, series.points) for series in chart.series] == [
+        ("rise", ((4, 1.0), (5, 3.0), (6, 2.0)))
+    ]
+    assert (chart.over, chart.band, chart.mark) == ("intents", (4, 7), 5)
+    assert "5 estimated, 4 to 7 possible. Not counted: 1 of utterances" in chart.note
+    assert curves([{key: COUNT[key] for key in COUNT if key != "rise"}]) == ()
+
+
+def test_runs_of_earlier_versions_keep_the_chart_of_the_rise() -> None:
+    (chart,) = curves([{**COUNT, "recovery": [0.5, 0.9, 0.8]}])
+    assert chart == curves([COUNT])[0]
 
 
 def test_a_number_that_was_asked_for_is_not_called_an_estimate() -> None:
-    (chart, _) = curves([{**COUNT, "k": 7, "start": 7}])
+    (chart,) = curves([{**COUNT, "k": 7, "start": 7}])
     assert chart.note.endswith("5 estimated, 4 to 7 possible. 7 asked for, and taken.")
-    (chart, _) = curves([{**COUNT, "start": 30}])
+    (chart,) = curves([{**COUNT, "start": 30}])
     assert chart.note.endswith("5 estimated, 4 to 7 possible. 30 asked for, and not believed.")
 
 
 def test_of_an_updated_run_the_number_is_that_of_version_0() -> None:
-    (chart, _) = curves([COUNT], updated=True)
+    (chart,) = curves([COUNT], updated=True)
     assert chart.note.endswith("part; for version 0: 5 estimated, 4 to 7 possible.")

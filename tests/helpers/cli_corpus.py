@@ -47,9 +47,9 @@ labelled_batch = 16
 """
 QUICK = """
 [contrast]
-epochs = 2
+epochs = 6
 [m_step]
-epochs = 2
+epochs = 4
 """
 
 

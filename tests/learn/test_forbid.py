@@ -11,7 +11,7 @@ from ronid.assign.forbid import NEVER, nearest_allowed, without
 from ronid.assign.prior import vouched_prior
 from ronid.assign.sinkhorn import Blocks, cosine_blocks
 from ronid.config import EStepConfig
-from ronid.methods.pseudo_labels import e_step, settle
+from ronid.methods.pseudo_labels import e_step
 from ronid.train.state import StageState
 from ronid.types import Split
 
@@ -58,10 +58,10 @@ def test_no_step_gives_a_row_what_it_must_not_get(rule: str, seed: int) -> None:
     state.encoder.device = torch.device("cpu")  # type: ignore[misc]
     state.tensors |= {"prototypes": prototypes, "prior": torch.full((K,), 1 / K).double()}
     config = EStepConfig(pseudo_labels=rule, prior="shrunk")  # type: ignore[arg-type]
-    found = e_step(points, state, split, config, torch.Generator().manual_seed(0))
-    settle(points, state, split, config, 3)
-    again = e_step(points, state, split, config, torch.Generator().manual_seed(0))
-    for labels in (found.labels, again.labels):
+    strong_odds = 4 * torch.randn(N, generator=torch.Generator().manual_seed(seed))
+    for new_odds in (torch.zeros(N), strong_odds):
+        state.tensors["new_odds"] = new_odds
+        labels = e_step(points, state, split, config, torch.Generator().manual_seed(0)).labels
         given_rows = split.targets >= 0
         assert (labels[given_rows] == split.targets[given_rows]).all()
         assert 4 not in labels[~given_rows]

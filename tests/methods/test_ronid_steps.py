@@ -1,6 +1,5 @@
 """The two steps of RoNID, one at a time."""
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -10,20 +9,22 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax, normalize
 
-import ronid.methods.pseudo_labels as steps_module
-from ronid.assign.prior import update_prior
+from ronid.assign.prior import shrunk_prior, uniform_prior, update_prior
+from ronid.assign.sinkhorn import sinkhorn
 from ronid.config import EncoderConfig, EStepConfig, MStepConfig, RoNIDConfig, StartConfig
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import Rows
 from ronid.errors import ConfigError
 from ronid.losses.prototype import temperature_of
-from ronid.methods.pseudo_labels import CANDIDATES, _proposals, e_step, exchange, settle
+from ronid.methods.pseudo_labels import e_step, estimate_prior
 from ronid.methods.ronid import alternate, m_step, tempered
 from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
 
 CPU = torch.device("cpu")
+MAX_ROWS = 50
+"""At least as many rows as a problem in this file has."""
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -41,11 +42,14 @@ def problem(targets: list[int], n_intents: int, known: int) -> Split:
     return Split([""] * len(targets), np.array(targets), names, n_intents)
 
 
-def holding(prior: list[float], prototypes: Tensor) -> StageState:
+def holding(prior: list[float], prototypes: Tensor, new_odds: Tensor | None = None) -> StageState:
+    """Return a state; without `new_odds`, it says nothing about which rows are new."""
     config = EncoderConfig(trainable_layers=0, adapter_width=4)
     encoder = build_encoder(config, CPU, seed=0, given_dim=prototypes.shape[1])
     prior_tensor = torch.tensor(prior, dtype=torch.float64)
-    return StageState(encoder, tensors={"prototypes": prototypes, "prior": prior_tensor})
+    odds = torch.zeros(MAX_ROWS) if new_odds is None else new_odds
+    tensors = {"prototypes": prototypes, "prior": prior_tensor, "new_odds": odds}
+    return StageState(encoder, tensors=tensors)
 
 
 def blobs(centres: Tensor, per_blob: int, spread: float = 0.05) -> Tensor:
@@ -126,156 +130,123 @@ class TestEStep:
         assert found.labels.tolist() == [2, *[i % 3 for i in range(1, 24)]]
 
 
-class TestSettle:
+class TestNewOdds:
+    """Log odds that a row is of no known intent, added to the scores of new intents."""
+
+    hard = EStepConfig(eta=0.01, tolerance=1e-6, max_iterations=20_000)
+
+    @pytest.mark.parametrize("eta", [0.01, 0.1])
+    @pytest.mark.parametrize("odds", [0.5, 3.0])
+    def test_row_between_two_prototypes_goes_where_its_odds_say(
+        self, odds: float, eta: float
+    ) -> None:
+        middle = torch.full((2, 2), 0.5**0.5)  # equal cosine to the known and the new prototype
+        points = torch.cat([on_arc(40), middle])
+        new_odds = torch.cat([torch.zeros(40), torch.tensor([odds, -odds])])
+        state = holding([0.5, 0.5], torch.eye(2), new_odds)
+        config = replace(self.hard, eta=eta)
+        found = e_step(points, state, problem([-1] * 42, 2, 1), config, generator())
+        assert found.labels[40:].tolist() == [1, 0]
+        assert found.labels[:40].tolist() == [0] * 20 + [1] * 20
+
+    @pytest.mark.parametrize("rows", ["unlabelled", "all"])
+    def test_odds_multiply_the_kernel_of_new_intents(self, rows: str) -> None:
+        prototypes = normalize(torch.randn(5, 8, generator=generator(1)), dim=1)
+        points = normalize(torch.randn(40, 8, generator=generator(2)), dim=1)
+        new_odds = 2 * torch.randn(40, generator=generator(3))
+        targets = [0, 1, *([-1] * 36), 1, 0]
+        state = holding([0.1, 0.3, 0.2, 0.2, 0.2], prototypes, new_odds)
+        config = EStepConfig(rows=rows, tolerance=1e-9, max_iterations=20_000)  # type: ignore[arg-type]
+        found = e_step(points, state, problem(targets, 5, 2), config, generator())
+
+        # textbook scaling of exp(cosine / eta), times the odds for new intents
+        kernel = (points @ prototypes.T / config.eta).double().exp().numpy()
+        kernel[:, 2:] *= new_odds.double().exp().numpy()[:, None]
+        shares = 40 * state.tensors["prior"].numpy()
+        labeled = np.array(targets) >= 0
+        free = ~labeled if rows == "unlabelled" else np.full(40, True)
+        if rows == "unlabelled":
+            shares = shares - [2, 2, 0, 0, 0]
+        kernel = kernel[free]
+        for _ in range(2000):
+            kernel *= shares / kernel.sum(axis=0)
+            kernel /= kernel.sum(axis=1, keepdims=True)
+        expected = np.array(targets)
+        expected[~labeled] = kernel.argmax(axis=1)[~labeled[free]]
+        assert found.labels.tolist() == expected.tolist()
+
+    def test_odds_of_zero_change_nothing(self) -> None:
+        prototypes = normalize(torch.randn(5, 8, generator=generator(1)), dim=1)
+        points = normalize(torch.randn(40, 8, generator=generator(2)), dim=1)
+        state = holding([0.1, 0.3, 0.2, 0.2, 0.2], prototypes, torch.zeros(40))
+        config = EStepConfig()
+        found = e_step(points, state, problem([-1] * 40, 5, 2), config, generator())
+        prior = state.tensors["prior"]
+        plain = sinkhorn(points @ prototypes.T, prior, eta=config.eta, tolerance=config.tolerance)
+        assert found.labels.tolist() == plain.labels().tolist()
+        assert (found.iterations, found.residual) == (plain.iterations, plain.residual)
+
+    @pytest.mark.parametrize(("n_intents", "known"), [(3, 3), (3, 0)])
+    def test_odds_change_nothing_if_all_intents_are_known_or_all_are_new(
+        self, n_intents: int, known: int
+    ) -> None:
+        prototypes = torch.eye(8)[:n_intents]
+        points = blobs(prototypes, 10, spread=0.6)
+        split = problem([-1] * 30, n_intents, known)
+        plain = e_step(points, holding([0.2, 0.3, 0.5], prototypes), split, self.hard, generator())
+        odds = 3 * torch.randn(30, generator=generator(4))
+        state = holding([0.2, 0.3, 0.5], prototypes, odds)
+        found = e_step(points, state, split, self.hard, generator())
+        assert found.labels.tolist() == plain.labels.tolist()
+
+
+class TestEstimatePrior:
     points = blobs(torch.eye(6)[:3], 8, spread=0.3)
-    split = problem([1, 2, *([-1] * 22)], 3, 3)  # the labels contradict the blobs
-    first = normalize(torch.eye(6)[:3] + 0.4 * torch.eye(6)[3], dim=1)
+    split = problem([1, 2, *([-1] * 22)], 3, 3)
+    prototypes = normalize(torch.eye(6)[:3] + 0.4 * torch.eye(6)[3], dim=1)
 
-    def run(self, split: Split, iterations: int) -> StageState:
-        state = holding([0.2, 0.3, 0.5], self.first.clone())
-        settle(self.points, state, split, EStepConfig(), iterations)
-        return state
+    def estimate(self, split: Split, prior: str) -> list[float]:
+        state = holding([0.2, 0.3, 0.5], self.prototypes)
+        estimate_prior(self.points, state, split, EStepConfig(prior=prior))  # type: ignore[arg-type]
+        found: list[float] = state.tensors["prior"].tolist()
+        return found
 
-    @pytest.mark.parametrize("iterations", [0, 1, 2])
-    def test_prototypes_become_means_and_given_rows_keep_their_class(self, iterations: int) -> None:
-        by_hand = holding([0.2, 0.3, 0.5], self.first.clone())
-        for _ in range(iterations):
-            found = e_step(self.points, by_hand, self.split, EStepConfig(), generator())
-            assert found.labels[:2].tolist() == [1, 2]
-            for c in range(3):
-                mean = self.points[torch.from_numpy(found.labels == c)].mean(dim=0)
-                by_hand.tensors["prototypes"][c] = mean / mean.norm()
-        state = self.run(self.split, iterations)
-        for name in ("prototypes", "prior"):
-            torch.testing.assert_close(state.tensors[name], by_hand.tensors[name])
+    @pytest.mark.parametrize("prior", ["moving", "uniform"])
+    def test_other_priors_stay_as_they_are(self, prior: str) -> None:
+        assert self.estimate(self.split, prior) == [0.2, 0.3, 0.5]
 
-    def test_it_stops_when_no_label_changes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        found: list[Assignment] = []
+    def test_shrunk_prior_follows_the_nearest_prototypes(self) -> None:
+        nearest = (self.points @ self.prototypes.T).argmax(dim=1)
+        assert self.estimate(self.split, "shrunk") == shrunk_prior(nearest, 3, 3).tolist()
 
-        def noted(*arguments: object) -> Assignment:
-            found.append(e_step(*arguments))  # type: ignore[arg-type]
-            return found[-1]
-
-        monkeypatch.setattr(steps_module, "e_step", noted)
-        self.run(self.split, 50)
-        changed = [int((a.labels != b.labels).sum()) for a, b in itertools.pairwise(found)]
-        assert changed[-1] == 0
-        assert 0 not in changed[:-1]
-
-    def test_with_kmeans_labels_it_is_lloyds_iterations(self) -> None:
-        state = holding([0.8, 0.1, 0.1], self.first.clone())  # no prior is asked for
-        settle(self.points, state, self.split, EStepConfig(pseudo_labels="kmeans"), 1)
-        labels = (self.points @ self.first.T).argmax(dim=1)
-        labels[0], labels[1] = 1, 2
-        for c in range(3):
-            mean = normalize(self.points[labels == c].mean(dim=0), dim=0)
-            torch.testing.assert_close(state.tensors["prototypes"][c], mean)
-
-    def test_prior_is_estimated_only_where_asked(self) -> None:
-        config = EStepConfig(prior="shrunk")
-        for estimate in (False, True):
-            state = holding([0.2, 0.3, 0.5], self.first.clone())
-            settle(self.points, state, self.split, config, 2, estimate=estimate)
-            kept = state.tensors["prior"].tolist() == [0.2, 0.3, 0.5]
-            assert kept is not estimate
-
-    def test_class_without_rows_keeps_its_prototype(self) -> None:
-        split = problem([i % 2 for i in range(24)], 3, 2)  # all labelled, none of them 2
-        state = self.run(split, 3)
-        assert state.tensors["prototypes"][2].equal(self.first[2])
-        assert not state.tensors["prototypes"][0].equal(self.first[0])
-
-
-class TestExchange:
-    centres = torch.eye(8)[:5]
-    points = blobs(centres, 10)
-    split = problem([0, 1, *([-1] * 48)], 5, 2)
-    config = RoNIDConfig(start=StartConfig(settle_iterations=5, exchanges=20))
-
-    def test_first_bet_halves_the_crowded_cluster_and_drops_the_idle_one(self) -> None:
-        middle = self.centres[3:].sum(dim=0)  # one prototype for the last two blobs
-        idle = self.points[2] + 0.1 * torch.eye(8)[7]  # and two for the third
-        trap = normalize(torch.stack([*self.centres[:3], middle, idle]), dim=1)
-        state = holding([0.2] * 5, trap)
-        bets = list(_proposals(self.points, state, self.split, generator()))
-        assert 1 < len(bets) <= CANDIDATES**2
-        nearest = (self.centres @ bets[0].T).argmax(dim=1)
-        assert nearest[:3].tolist() == [0, 1, 2]
-        assert sorted(nearest[3:].tolist()) == [3, 4]
-        for bet in bets:
-            torch.testing.assert_close(bet.norm(dim=1), torch.ones(5))
-        assert state.tensors["prototypes"].equal(trap)
-
-    def test_known_intents_keep_their_half(self) -> None:
-        spread = torch.cat([self.points[0::5], self.points[1::5] + self.points[0::5], torch.eye(8)])
-        points = normalize(spread, dim=1)
-        first = normalize(torch.stack([points[:20].mean(dim=0), *torch.eye(8)[5:]]), dim=1)
-        split = problem([0] * 5 + [-1] * 23, 4, 1)  # labelled ones lie in the first half
-        state = holding([0.25] * 4, first)
-        bet = next(_proposals(points, state, split, generator()))
-        labelled = points[:5].mean(dim=0)
-        gone = next(c for c in range(1, 4) if not bet[c].equal(first[c]))
-        assert labelled @ bet[0] > labelled @ bet[gone] + 0.1
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_what_is_kept_is_at_least_as_tight_under_the_prior(self, seed: int) -> None:
-        points = normalize(torch.randn(60, 3, generator=generator(seed)), dim=1)
-        first = normalize(torch.randn(8, 3, generator=generator(seed + 9)), dim=1)
-        split = problem([0, 1, *([-1] * 58)], 8, 2)
-        values = []
-        for trials in (0, 30):
-            start = StartConfig(settle_iterations=30, exchanges=trials)
-            config, state = RoNIDConfig(start=start), holding([1 / 8] * 8, first.clone())
-            settle(points, state, split, config.e_step, 30)
-            exchange(points, state, split, config, generator())
-            values.append(settle(points, state, split, config.e_step, 30))
-        assert values[1] >= values[0] - 1e-3
-
-    def test_new_prototypes_find_the_blobs(self) -> None:
-        middle = self.centres[3:].sum(dim=0)
-        trap = torch.stack([*self.centres[:2], self.points[2], self.points[7], middle])
-        state = holding([0.2] * 5, normalize(trap, dim=1))
-        exchange(self.points, state, self.split, self.config, generator())
-        nearest = (self.centres @ state.tensors["prototypes"].T).argmax(dim=1)
-        assert nearest[:2].tolist() == [0, 1]
-        assert len(nearest.unique()) == 5
-
-    def test_rows_that_are_all_alike_are_not_halved(self) -> None:
-        points = torch.cat([self.centres[:1].repeat(30, 1), self.points])
-        state = holding([0.2] * 5, self.centres.clone())
-        bets = list(_proposals(points, state, problem([-1] * 80, 5, 0), generator()))
-        assert bets
-        for bet in bets:
-            torch.testing.assert_close(bet.norm(dim=1), torch.ones(5))
-
-    def test_without_new_intents_or_trials_nothing_moves(self) -> None:
-        none = replace(self.config, start=replace(self.config.start, exchanges=0))
-        known = problem([0, 1, 2, 3, 4, *([-1] * 45)], 5, 5)
-        for config, split in ((self.config, known), (none, self.split)):
-            state = holding([0.2] * 5, self.centres.clone())
-            exchange(self.points, state, split, config, generator())
-            assert state.tensors["prototypes"].equal(self.centres)
+    @pytest.mark.parametrize("prior", ["moving", "shrunk"])
+    def test_share_given_by_the_user_replaces_the_estimate(self, prior: str) -> None:
+        split = replace(self.split, shares=np.array([np.nan, 0.6, np.nan]))
+        assert self.estimate(split, prior)[1] == pytest.approx(0.6)
 
 
 class TestAlternate:
     centres = torch.eye(8)[:5]
 
-    def run(self, points: Tensor, config: RoNIDConfig) -> tuple[StageState, Training]:
+    def run(
+        self, points: Tensor, config: RoNIDConfig, targets: list[int] | None = None
+    ) -> tuple[StageState, Training]:
         training = Training(holding([0.2] * 5, self.centres).encoder)
-        split, rows = problem([0, 1, *([-1] * 48)], 5, 2), training.encoder.prepare(points.numpy())
+        split = problem(targets or [0, 1, *([-1] * 48)], 5, 2)
+        rows = training.encoder.prepare(points.numpy())
         return alternate(training, split, rows, config), training
 
-    @pytest.mark.parametrize("iterations", [0, 3])
+    @pytest.mark.parametrize("kind", ["kmeans", "semisup_kmeans"])
     @pytest.mark.parametrize(("sizes", "equal"), [([10] * 5, True), ([4, 30, 8, 2, 6], False)])
     def test_shrunk_prior_is_that_of_the_start(
-        self, sizes: list[int], equal: bool, iterations: int
+        self, sizes: list[int], equal: bool, kind: str
     ) -> None:
         owners = torch.arange(5).repeat_interleave(torch.tensor(sizes))
         points = blobs(self.centres, 30)
         points = torch.cat([points[c::5][:n] for c, n in enumerate(sizes)])
         points = torch.cat([self.centres[:2], points])[:50]  # labelled ones first
         config = RoNIDConfig(
-            start=StartConfig("breathing", 3, settle_iterations=iterations),
+            start=StartConfig(kind),  # type: ignore[arg-type]
             e_step=EStepConfig(prior="shrunk"),
             m_step=MStepConfig(epochs=2, lr=0.0),
         )
@@ -287,29 +258,48 @@ class TestAlternate:
         if not equal:
             found = state.tensors["prior"].sort().values
             torch.testing.assert_close(found, counts.double().sort().values, atol=0.03, rtol=0)
+        assert not state.tensors["new_odds"].any()
 
-    def test_prior_moves_from_the_sizes_that_the_density_start_finds(self) -> None:
+    def imbalanced(self) -> tuple[Tensor, IntArray, IntArray]:
+        """Return rows of five intents, their intents, and labels for a fifth of two intents."""
         sizes = [40, 20, 60, 20, 20]
         points = torch.cat([blobs(c[None], n) for c, n in zip(self.centres, sizes, strict=True)])
-        labeled = np.isin(np.arange(160) % 5, 0)
         owners = np.repeat(np.arange(5), sizes)
-        targets = np.where(labeled & (owners < 2), owners, -1)
+        labeled = (np.arange(len(owners)) % 5 == 0) & (owners < 2)
+        return points, owners, np.where(labeled, owners, -1)
+
+    def test_density_start_finds_new_rows_and_the_sizes_of_intents(self) -> None:
+        points, owners, targets = self.imbalanced()
         config = RoNIDConfig(
             start=StartConfig("density", 3),
-            e_step=EStepConfig(prior="moving", prior_momentum=0.7),
+            e_step=EStepConfig(prior="shrunk"),
             m_step=MStepConfig(epochs=2, lr=0.0),
         )
-        training = Training(holding([0.2] * 5, self.centres).encoder)
-        split = problem(targets.tolist(), 5, 2)
-        state = alternate(training, split, training.encoder.prepare(points.numpy()), config)
-        found = state.tensors["prior"]
-        torch.testing.assert_close(
-            found[:2], torch.tensor([0.25, 0.125]).double(), atol=0.02, rtol=0
-        )
-        assert float(found[2:].max()) == pytest.approx(0.375, abs=0.02)
+        state, _ = self.run(points, config, targets.tolist())
+        odds = state.tensors["new_odds"].numpy()
+        assert (odds[owners >= 2] > 0).all()
+        assert (odds[owners < 2] < 0).all()
+        prior = state.tensors["prior"].tolist()
+        assert prior[:2] == pytest.approx([0.25, 0.125], abs=0.02)
+        assert sorted(prior[2:]) == pytest.approx([0.125, 0.125, 0.375], abs=0.02)
         labels = state.tensors["labels"].numpy()
         assert (labels[owners < 2] == owners[owners < 2]).all()
         assert (labels[owners >= 2] >= 2).all()
+
+    def test_first_prototypes_given_by_the_caller_come_without_odds(self) -> None:
+        points, owners, targets = self.imbalanced()
+        config = RoNIDConfig(
+            start=StartConfig("density", 3),
+            e_step=EStepConfig(prior="uniform"),
+            m_step=MStepConfig(epochs=0),
+        )
+        training = Training(holding([0.2] * 5, self.centres).encoder)
+        rows = training.encoder.prepare(points.numpy())
+        split = problem(targets.tolist(), 5, 2)
+        state = alternate(training, split, rows, config, lambda _: self.centres.clone())
+        assert state.tensors["new_odds"].tolist() == [0.0] * len(owners)
+        assert state.tensors["prior"].equal(uniform_prior(5))
+        assert state.tensors["prototypes"].equal(self.centres)
 
 
 def first_prototypes() -> Tensor:

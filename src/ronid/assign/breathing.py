@@ -164,31 +164,6 @@ def _exchanged(
     return lloyd.settled(best.centroids)
 
 
-@torch.no_grad()
-def halves(
-    points: Tensor,
-    targets: Tensor,
-    centroids: Tensor,
-    labels: Tensor,
-    *,
-    generator: torch.Generator,
-    block_rows: int = BLOCK_ROWS,
-) -> tuple[Tensor, Tensor]:
-    """Return the (k, d) centres of the two halves of every cluster.
-
-    Args:
-        points: (n, d).
-        targets: (n,) given classes, or -1; the first half is the one with more of them.
-        centroids: (k, d).
-        labels: (n,) cluster of each point.
-        generator: Source of the first axes.
-        block_rows: Rows that are held at once.
-    """
-    lloyd = _Lloyd(points, targets.to(points.device), 1, 0.0, block_rows)
-    found = _halve(lloyd, KMeansResult(centroids, labels, 0.0, 0, fixed=False), generator)
-    return found.stay, found.leave
-
-
 @dataclass(frozen=True)
 class _Halves:
     """What splitting each cluster in two would bring.

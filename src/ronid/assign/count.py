@@ -1,10 +1,11 @@
 """How many intents there are: by a tree of clusters, or as published methods filter clusters.
 
-Ward's tree over the rows joins clusters at a growing cost. Joins inside intents are cheap, joins
-of intents dear; where the cost rises fastest, against the number of clusters that are left and
-both on a logarithmic scale, there the intents are whole and apart. Labelled rows tell a second
-time: the number of clusters at which pairs of them are together or apart as their labels say. A
-cluster of what is left over, utterances that lie between all intents, is not counted.
+Ward's tree over the rows joins clusters at a growing cost. Joins inside intents are cheap, joins of
+intents are expensive. The number of clusters at which the cost rises fastest, both on a logarithmic
+scale, is where intents are whole and separate. Label density, see `novelty`, gives a second
+estimate, `Expected`: it follows from the share of new utterances if new intents are as large as
+known ones on average. Both are weighed as evidence about one unknown number. A cluster of leftovers
+between all intents is not counted.
 """
 
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from torch.nn.functional import normalize
 
 from ronid.assign.align import match
 from ronid.assign.kmeans import class_means, kmeans
+from ronid.assign.novelty import Novelty
 from ronid.assign.ward import Grains, WardTree, grains, ward_tree
 from ronid.types import IntArray
 
@@ -38,17 +40,6 @@ BLOCK_ROWS = 65_536
 NEARLY = 0.9
 """Numbers whose rise is so near to the steepest are held possible."""
 
-NEARLY_RECOVERED, OF_ONE_PAIR = 0.02, 0.5
-"""F1 below the best that is still as good, and what it is at least for a single labelled pair: it
-falls with the root of their number."""
-
-HELD = 0.7
-"""Labels that are as content there draw the number no further from the steepest rise than it is so
-steep: where the tree is sure to one intent, they mostly say that many numbers would do."""
-
-ENOUGH = 5
-"""Labelled rows that give a known intent a whole voice."""
-
 BELOW = 0.6
 """Share of a hill below the estimate: an intent that is missed costs half as much again as one too
 many."""
@@ -65,6 +56,15 @@ HILLS = 0.8
 DOUBT_UNLABELLED = 3
 """What `DOUBT` is without labels."""
 
+SHARE_ERROR = 0.1
+"""Relative error of an expected number if many utterances are seen and none is new."""
+
+SHARPNESS = 3
+"""Power of the rise as evidence, next to an expected number."""
+
+TAIL = 0.05
+"""Share of the evidence below the lower bound, and above the upper one."""
+
 SAME_HILL = 1.5
 """A number that differs from the steepest by more than this factor is on another hill."""
 
@@ -79,7 +79,6 @@ class IntentCount:
         high: Largest.
         numbers: (c,) numbers of clusters that were looked at.
         rise: (c,) how fast the cost of joining rises there.
-        recovery: (c,) F1 of pairs of labelled rows in the clusters there; None without labels.
         leftover: Clusters that were seen and not counted, because they hold what is left over.
     """
 
@@ -88,30 +87,53 @@ class IntentCount:
     high: int
     numbers: IntArray
     rise: NDArray[np.float64]
-    recovery: NDArray[np.float64] | None = None
     leftover: int = 0
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The number of intents that label density expects.
+
+    Args:
+        k: The number.
+        error: Standard deviation of its logarithm.
+    """
+
+    k: int
+    error: float
+
+    @classmethod
+    def from_novelty(cls, novelty: Novelty, n_known: int) -> "Expected":
+        """Return what the share of new utterances says, see `Novelty.n_intents`.
+
+        An error of the share counts for more the fewer utterances are of known intents, and it is
+        larger where there are few utterances at all.
+        """
+        n = len(novelty.novel)
+        known_share = max(float((~novelty.novel).mean()), 1 / n)
+        return cls(novelty.n_intents(n_known), (SHARE_ERROR + n**-0.5) / known_share)
 
 
 def count_by_tree(
     embeddings: Tensor,
-    targets: Tensor,
     n_known: int,
     *,
     generator: torch.Generator,
+    expected: Expected | None = None,
     at_most: int | None = None,
     draws: int = DRAWS,
     finest: bool = False,
 ) -> IntentCount:
-    """Estimate the number of intents from nothing.
+    """Estimate the number of intents.
 
     Args:
         embeddings: (n, d) features of all rows.
-        targets: (n,) given intents 0..n_known-1, -1 where there is none.
-        n_known: How many intents are known; there are at least so many.
+        n_known: How many intents are known; the estimate is at least this number.
         generator: Source of randomness, on the device of the features.
+        expected: What label density expects; None without labels.
         at_most: Largest number that may come out.
         draws: Trees to average over; a single one may hold all rows.
-        finest: Whether, where no intent is known, the finest of several high hills counts, not the
+        finest: Without an expected number: whether the finest of several high peaks counts, not the
             highest.
     """
     n = len(embeddings)
@@ -121,14 +143,10 @@ def count_by_tree(
     if n < 4 or limit <= least:  # noqa: PLR2004 - nothing to see
         return _unseen(least, limit)
     drawn: list[tuple[WardTree, Grains]] = []
-    heights, recoveries = [], []
-    given = targets.cpu().numpy()
     for _ in range(draws):
         groups = grains(embeddings, m, generator=generator)
-        tree = ward_tree(groups.centres, groups.weights)
-        drawn.append((tree, groups))
-        heights.append(tree.heights[::-1])  # entry j is the join that leaves j + 1 clusters
-        recoveries.append(pair_recovery(tree, groups, given, n_known)[::-1])
+        drawn.append((ward_tree(groups.centres, groups.weights), groups))
+    heights = [tree.heights[::-1] for tree, _ in drawn]  # entry j: the join that leaves j + 1
     length = min(map(len, heights))
     most = min(limit, max(least + 1, length // FEWEST))
     different = min(limit, length + 1)
@@ -136,21 +154,17 @@ def count_by_tree(
     if length < 3:  # noqa: PLR2004 - rows are nearly all alike
         return _unseen(least, different)
     rise = rises(np.mean([_logs(h[:length]) for h in heights], axis=0), numbers)
-    recovery = None
-    mean = np.mean([r[:length] for r in recoveries], axis=0)
-    if n_known and np.isfinite(mean).all():
-        recovery = mean[np.minimum(numbers, length) - 1]
-    sizes = np.bincount(given[given >= 0], minlength=least)
-    found = _estimate(numbers, rise, recovery, sizes, finest=finest and not n_known)
+    found = weigh(numbers, rise, expected) if expected else _estimate(numbers, rise, finest=finest)
     cuts = [tree.cut(min(found.k, len(g.weights)))[g.labels] for tree, g in drawn]
     seen = float(np.mean([count_leftover(embeddings, labels) for labels in cuts]))
-    leftover = min(round(seen), found.k - least)
+    new = expected is not None and expected.k > n_known  # label density has seen a new intent
+    leftover = max(0, min(round(seen), found.k - least - new))
     k = found.k - leftover
-    doubt = -(-k // (DOUBT_UNLABELLED if recovery is None else DOUBT))
+    doubt = -(-k // (DOUBT if expected else DOUBT_UNLABELLED))
     low, high = max(least, min(found.low, k - doubt)), min(n, max(found.high, k + doubt))
-    if high >= numbers[-1]:  # more than could be looked at: every other row may be another intent
+    if not expected and high >= numbers[-1]:  # every other row may be another intent
         high = max(high, different)
-    return replace(found, k=k, low=low, high=high, leftover=leftover)
+    return replace(found, k=k, low=low, high=min(high, limit), leftover=leftover)
 
 
 def count_leftover(embeddings: Tensor, labels: IntArray, *, block_rows: int = BLOCK_ROWS) -> int:
@@ -182,38 +196,40 @@ def _unseen(least: int, most: int) -> IntentCount:
     return IntentCount(least, least, max(least, most), np.array([least]), np.zeros(1))
 
 
-def _estimate(
-    numbers: IntArray,
-    rise: NDArray[np.float64],
-    recovery: NDArray[np.float64] | None,
-    sizes: IntArray,
-    *,
-    finest: bool = False,
-) -> IntentCount:
-    """Weigh where the cost rises against what the labels say, on a logarithmic scale.
+def weigh(numbers: IntArray, rise: NDArray[np.float64], expected: Expected) -> IntentCount:
+    """Weigh the rise of the cost against the expected number, on a logarithmic scale.
 
-    Both curves have a hill with a ragged top: a point amid the hill moves less from draw to draw
-    than its highest one. The tree has seen all intents, labels only those that are known, some of
-    them hardly: that many voices each of them has. `sizes` are the (m,) labelled rows of each.
+    The evidence for a number k is rise(k)^SHARPNESS times the normal density of log k around the
+    expected number. The estimate is the mean of log k under this evidence; the bounds are its
+    quantiles.
+
+    Args:
+        numbers: (c,) numbers of clusters.
+        rise: (c,) how fast the cost of joining rises there.
+        expected: The number that label density expects.
     """
-    steepest = int(numbers[rise.argmax()])
-    if finest and recovery is None:
-        steepest = _finest(numbers, rise)
+    away = np.log(numbers / expected.k) / expected.error
+    height = np.maximum(rise, 0) / max(float(rise.max()), 1e-12)
+    # Relative to the nearest number, so that one far from all of them leaves evidence.
+    evidence = height**SHARPNESS * np.exp((np.min(away**2) - away**2) / 2) / numbers
+    if not evidence.any():  # a flat curve
+        evidence = np.exp((np.min(away**2) - away**2) / 2) / numbers
+    below = np.cumsum(evidence) / evidence.sum()
+    k = round(float(np.exp(evidence @ np.log(numbers) / evidence.sum())))
+    low, high = numbers[np.searchsorted(below, [TAIL, 1 - TAIL])]
+    return IntentCount(k, int(low), int(high), numbers, rise)
+
+
+def _estimate(numbers: IntArray, rise: NDArray[np.float64], *, finest: bool = False) -> IntentCount:
+    """Estimate the number from the rise of the cost alone.
+
+    The peak is ragged: a point amid it moves less from draw to draw than the highest one.
+    """
+    steepest = _finest(numbers, rise) if finest else int(numbers[rise.argmax()])
     near = np.abs(np.log(numbers / steepest)) < np.log(SAME_HILL)
-    risen = _point_of(numbers, np.where(near, rise - NEARLY * rise[near].max(), 0))
-    if recovery is None:
-        high = numbers[rise >= HILLS * rise.max()]
-        return IntentCount(round(risen), int(high.min()), int(high.max()), numbers, rise)
-    nearly = numbers[near & (rise >= NEARLY * rise.max())]
-    leeway = max(NEARLY_RECOVERED, OF_ONE_PAIR / np.sqrt(_pairs(sizes).sum()))
-    above = recovery - recovery.max() + leeway
-    best = _best_recovered(numbers, above, near, steepest)
-    known = min(len(sizes), sizes.sum() / ENOUGH)
-    voices = known / (known + risen)
-    drawn = round(risen ** (1 - voices) * best**voices)
-    k = _held(numbers, rise, above > 0, steepest, drawn)
-    possible = (int(nearly.min()), int(nearly.max()), k, round(best))
-    return IntentCount(k, min(possible), max(possible), numbers, rise, recovery)
+    k = round(_point_of(numbers, np.where(near, rise - NEARLY * rise[near].max(), 0)))
+    high = numbers[rise >= HILLS * rise.max()]
+    return IntentCount(k, int(high.min()), int(high.max()), numbers, rise)
 
 
 def _finest(numbers: IntArray, rise: NDArray[np.float64]) -> int:
@@ -224,41 +240,6 @@ def _finest(numbers: IntArray, rise: NDArray[np.float64]) -> int:
     last = numbers[rise >= HILLS * rise.max()].max()
     fine = numbers >= last / SAME_HILL
     return int(numbers[fine][rise[fine].argmax()])
-
-
-def _held(
-    numbers: IntArray,
-    rise: NDArray[np.float64],
-    content: NDArray[np.bool_],
-    steepest: int,
-    drawn: int,
-) -> int:
-    """Return the number nearest to `drawn` on the steep stretch, if labels are content there."""
-    gentle = rise < HELD * rise[numbers == steepest]
-    low = numbers[gentle & (numbers < steepest)].max(initial=0)
-    high = numbers[gentle & (numbers > steepest)].min(initial=np.iinfo(np.int64).max)
-    stretch = numbers[content & (numbers > low) & (numbers < high)]
-    return int(np.clip(drawn, stretch.min(), stretch.max())) if len(stretch) else drawn
-
-
-def _best_recovered(
-    numbers: IntArray,
-    above: NDArray[np.float64],
-    near: NDArray[np.bool_],
-    steepest: int,
-) -> float:
-    """Return the number that labels speak for, as near to the steepest rise as they allow.
-
-    Args:
-        numbers: (c,) where the curve was looked at.
-        above: (c,) how far its recovery is above the least that is as good as the best.
-        near: (c,) which numbers are on the hill of the steepest rise.
-        steepest: Where that is.
-    """
-    if (above[near] > 0).any():
-        return _point_of(numbers, np.where(near, above, 0))
-    allowed = numbers[above > 0]
-    return float(np.clip(steepest, allowed.min(), allowed.max()))
 
 
 def _point_of(numbers: IntArray, height: NDArray[np.float64]) -> float:
@@ -304,40 +285,6 @@ def rises(log_heights: NDArray[np.float64], numbers: IntArray) -> NDArray[np.flo
             x, y = x - np.average(x, weights=weight), y - np.average(y, weights=weight)
             found[i] -= (weight * x * y).sum() / (weight * x * x).sum()
     return found
-
-
-def pair_recovery(
-    tree: WardTree, groups: Grains, targets: IntArray, n_known: int
-) -> NDArray[np.float64]:
-    """F1 of pairs of labelled rows after each join: together when, and only when, labels agree.
-
-    Args:
-        tree: Joins of the groups.
-        groups: Which group every row is in.
-        targets: (n,) given intents, -1 where there is none.
-        n_known: Number of known intents.
-
-    Returns:
-        (m - 1,) one value per join; nan where no two labelled rows share an intent.
-    """
-    m = len(groups.centres)
-    rows = np.flatnonzero(targets >= 0)
-    counts = np.zeros((2 * m - 1, max(1, n_known)))
-    np.add.at(counts, (groups.labels[rows], targets[rows]), 1)
-    alike = _pairs(counts[:m].sum(0)).sum()
-    together, right = _pairs(counts[:m].sum(1)).sum(), _pairs(counts[:m]).sum()
-    found = np.full(m - 1, np.nan)
-    for i, (a, b) in enumerate(tree.joins):
-        together += counts[a].sum() * counts[b].sum()
-        right += counts[a] @ counts[b]
-        counts[m + i] = counts[a] + counts[b]
-        if alike:
-            found[i] = 2 * right / (together + alike)
-    return found
-
-
-def _pairs(counts: NDArray[np.float64] | IntArray) -> NDArray[np.float64]:
-    return counts * (counts - 1) / 2
 
 
 def count_by_size(

@@ -3,16 +3,19 @@
 Labels are spread from row to row over a graph of nearest neighbors, and so is a constant. Their
 ratio is the label density of a row: the share of labeled rows around it, where near rows count for
 more. Around an utterance of a known intent it is about the share of its intent that is labeled;
-around an utterance of a new intent it is close to 0. A row is called novel if its density is below
-`NOVELTY_RATIO` of the mean density of the rows that are not novel.
+around an utterance of a new intent it is close to 0. Relative to the mean density of known rows it
+is the probability that a row is of a known intent: labels are then a random sample of what is known
+(Elkan and Noto, KDD 2008). A row is called novel if this probability is below one half.
 
 The distance to labeled rows or the confidence of a classifier separates known from new utterances
 less well, because an intent often consists of several dense regions that the graph connects.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array
 from torch import Tensor
@@ -20,23 +23,33 @@ from torch import Tensor
 from ronid.assign.graph import neighbour_graph
 from ronid.types import IntArray
 
-N_NEIGHBORS = 15
-"""Neighbors of a row before the graph is made symmetric."""
+MAX_NEIGHBORS = 15
+"""Neighbors of a row before the graph is made symmetric; the root of the number of rows if that is
+less."""
 
 COSINE_POWER = 8
 """Edge weight = cosine to this power."""
 
-STEP_SHARE = 0.9
-"""Share of the mass of a row that it passes on in each step of the walk."""
+MIN_STEPS, MAX_STEPS = 10, 30
+"""Mean length of the walk. Longer walks meet labels of other intents."""
 
-N_STEPS = 30
-"""Steps of the walk."""
+LABELS_MET = 0.8
+"""Labeled rows that a walk inside a known intent meets on average, if its length can be so."""
+
+SAME_ROW = 1e-6
+"""Squared distance up to which two unit vectors count as equal."""
 
 MIN_DEGREE = 1e-12
 """Degree of a row without edges, so that nothing is divided by 0."""
 
-NOVELTY_RATIO = 0.5
-"""Share of the mean density of known rows below which a row is called novel."""
+MIN_LABELS_PER_INTENT = 2
+"""Labeled rows per known intent, on average, from which on their density says what is new."""
+
+NOVEL_BELOW = 0.5
+"""Relative density below which a row is called novel."""
+
+MIN_PROBABILITY = 0.02
+"""A row is known, and novel, with at least this probability, whatever its density."""
 
 MAX_ITERATIONS = 200
 """Iterations after which the search for the threshold stops."""
@@ -47,14 +60,23 @@ class Novelty:
     """What the given labels say about every row.
 
     Args:
-        density: (n,) label density; infinite for labeled rows.
+        relative_density: (n,) label density over the mean of known rows; infinite for labeled rows
+            and rows equal to them.
         nearest: (n,) known intent with the largest mass at the row, or the given one.
-        novel: (n,) whether the row belongs to no known intent.
     """
 
-    density: NDArray[np.float64]
+    relative_density: NDArray[np.float64]
     nearest: IntArray
-    novel: NDArray[np.bool_]
+
+    @property
+    def novel(self) -> NDArray[np.bool_]:
+        """Return the (n,) mask of rows that probably belong to no known intent."""
+        return self.relative_density < NOVEL_BELOW
+
+    def log_odds(self) -> NDArray[np.float64]:
+        """Return the (n,) log odds that a row belongs to no known intent."""
+        known = np.clip(self.relative_density, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+        return np.log((1 - known) / known)
 
     def n_intents(self, n_known: int) -> int:
         """Estimate the number of intents: new ones are as large as known ones on average."""
@@ -64,14 +86,14 @@ class Novelty:
 
     def least_dense(self, count: int) -> NDArray[np.bool_]:
         """Return a mask of the novel rows, filled up to `count` rows in order of density."""
-        mask = self.novel.copy()
+        mask = self.novel
         if mask.sum() < count:
-            order = np.argsort(self.density, kind="stable")[:count]
-            mask[order[np.isfinite(self.density[order])]] = True
+            order = np.argsort(self.relative_density, kind="stable")[:count]
+            mask[order[np.isfinite(self.relative_density[order])]] = True
         return mask
 
 
-def find_novelty(points: Tensor, targets: IntArray, n_known: int) -> Novelty:
+def find_novelty(points: Tensor, targets: IntArray, n_known: int) -> Novelty | None:
     """Decide which rows belong to no known intent.
 
     Args:
@@ -80,20 +102,47 @@ def find_novelty(points: Tensor, targets: IntArray, n_known: int) -> Novelty:
         n_known: Number of known intents, each with a labeled row.
 
     Returns:
-        The label density of every row, and what follows from it. Without labels every row is
-        novel.
+        The label density of every row, and what follows from it; None if there are too few labels
+        to tell.
     """
     labeled = targets >= 0
-    if not labeled.any() or len(targets) == 1:
-        return Novelty(np.where(labeled, np.inf, 0.0), np.where(labeled, targets, 0), ~labeled)
-    graph = walk_graph(points)
-    mass, total = label_mass(graph, targets, n_known)
-    density = np.where(labeled, np.inf, mass.sum(1) / total)
-    counts = np.bincount(targets[labeled], minlength=n_known)
+    if labeled.sum() < max(1, MIN_LABELS_PER_INTENT * n_known):
+        return None
+    group = distinct_rows(points)
+    first = np.unique(group, return_index=True)[1]
+    given = np.full(len(first), -1)
+    given[group[labeled]] = targets[labeled]
+    graph = walk_graph(points[torch.from_numpy(first).to(points.device)])
+    relative, steps = relative_density(graph, given >= 0)
+    starts = np.zeros((len(given), n_known))
+    starts[given >= 0, given[given >= 0]] = 1
+    mass = walk(graph, starts, steps)
+    counts = np.bincount(given[given >= 0], minlength=n_known)
     # The root keeps intents with many labels from taking the rows of those with few.
     nearest = (mass / np.sqrt(np.maximum(counts, 1))).argmax(1)
-    threshold = novelty_threshold(density[~labeled])
-    return Novelty(density, np.where(labeled, targets, nearest), density < threshold)
+    relative[given >= 0] = np.inf
+    return Novelty(relative[group], np.where(labeled, targets, nearest[group]))
+
+
+def distinct_rows(points: Tensor) -> IntArray:
+    """Group rows that are equal but for rounding errors.
+
+    An utterance that occurs more often than `MAX_NEIGHBORS` times would have only copies of itself
+    as neighbors, and no path would lead to a label.
+
+    Args:
+        points: (n, d) unit vectors.
+
+    Returns:
+        (n,) group of each row, numbered from 0 without a gap.
+    """
+    exact = points.cpu().double().numpy()
+    direction = np.random.default_rng(0).standard_normal(exact.shape[1])
+    order = np.argsort(exact @ direction, kind="stable")  # equal rows are next to each other
+    steps = np.square(np.diff(exact[order], axis=0)).sum(1)
+    group = np.empty(len(exact), np.int64)
+    group[order] = np.concatenate([[0], np.cumsum(steps > SAME_ROW)])
+    return group
 
 
 def walk_graph(points: Tensor) -> csr_matrix:
@@ -106,7 +155,8 @@ def walk_graph(points: Tensor) -> csr_matrix:
         (n, n) symmetric matrix without self-loops. Two rows share an edge if either is a neighbor
         of the other and their cosine is positive.
     """
-    joined = neighbour_graph(points, N_NEIGHBORS).cpu()
+    n_neighbors = min(MAX_NEIGHBORS, math.isqrt(len(points)))
+    joined = neighbour_graph(points, n_neighbors).cpu()
     graph = csr_matrix((joined.values().double(), joined.col_indices(), joined.crow_indices()))
     graph.data **= COSINE_POWER
     graph.setdiag(0)
@@ -115,48 +165,71 @@ def walk_graph(points: Tensor) -> csr_matrix:
     return csr_matrix(scale @ graph @ scale)
 
 
-def label_mass(
-    graph: csr_matrix, targets: IntArray, n_known: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Spread labels, and a constant, over a graph.
+def relative_density(
+    graph: csr_matrix, labeled: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the label density of every row over the mean of known rows.
+
+    Where few rows of a known intent are labeled, a short walk meets none, and the intent would look
+    new. The mean length of the walk is therefore `LABELS_MET` over the share of labeled rows among
+    those that are not novel, which in turn depends on the length: both are found by iteration.
 
     Args:
         graph: (n, n) matrix of `walk_graph`.
-        targets: (n,) given intents, -1 where there is none.
-        n_known: Number of known intents.
+        labeled: (n,) which rows are labeled, at least one.
 
     Returns:
-        (n, n_known) mass of the labels of each known intent, and (n,) mass of the constant.
+        (n,) relative densities, and the mean length of the walk.
     """
-    n = len(targets)
-    rows = np.flatnonzero(targets >= 0)
-    start = np.zeros((n, n_known + 1))
-    start[rows, targets[rows]] = 1
-    start[:, n_known] = 1
-    mass = start.copy()
-    for _ in range(N_STEPS):
-        mass = STEP_SHARE * (graph @ mass) + (1 - STEP_SHARE) * start
-    return mass[:, :n_known], mass[:, n_known]
+    starts = np.stack([labeled, np.ones(len(labeled))], axis=1).astype(float)
+    steps = float(MIN_STEPS)
+    while True:
+        mass, total = walk(graph, starts, steps).T
+        density = mass / total
+        relative = density / known_density(density[~labeled])
+        n_known = len(labeled) - np.count_nonzero(~labeled & (relative < NOVEL_BELOW))
+        longer = min(LABELS_MET * n_known / labeled.sum(), MAX_STEPS)
+        if longer < steps + 0.5:  # the length only grows, so the search ends
+            return relative, steps
+        steps = float(longer)
 
 
-def novelty_threshold(density: NDArray[np.float64], share: float = NOVELTY_RATIO) -> float:
-    """Return the density below which an unlabeled row is novel.
+def walk(graph: csr_matrix, starts: NDArray[np.float64], steps: float) -> NDArray[np.float64]:
+    """Spread mass over a graph.
 
-    The threshold is a share of the mean density of the rows above it, found by iteration from the
-    mean of all rows. Labeled rows are left out: training pulls them together, so the density
-    around them is higher than around other rows of their intents.
+    Args:
+        graph: (n, n) matrix of `walk_graph`.
+        starts: (n, c) mass of each row at the start.
+        steps: Mean number of steps; the sum over all lengths is cut at three times this number.
+
+    Returns:
+        (n, c) mass after the walk.
+    """
+    stay = 1 / steps
+    mass = starts
+    for _ in range(round(3 * steps)):
+        mass = (1 - stay) * (graph @ mass) + stay * starts
+    return mass
+
+
+def known_density(density: NDArray[np.float64]) -> float:
+    """Return the mean density of the unlabeled rows that belong to known intents.
+
+    These are the rows above `NOVEL_BELOW` of this mean, found by iteration from the mean of all
+    rows. Labeled rows are left out: training pulls them together, so the density around them is
+    higher than around other rows of their intents.
 
     Args:
         density: (u,) densities of the unlabeled rows.
-        share: Share of the mean.
+
+    Returns:
+        The mean, above 0.
     """
-    if not len(density):
-        return 0.0
-    level = float(density.mean())
+    level = float(density.mean()) if len(density) else 0.0
     for _ in range(MAX_ITERATIONS):
-        above = density[density >= share * level]
+        above = density[density >= NOVEL_BELOW * level]
         moved = float(above.mean()) if len(above) else level
         if abs(moved - level) <= 1e-9 * max(level, 1e-300):
             break
         level = moved
-    return share * level
+    return max(level, float(np.finfo(np.float64).tiny))

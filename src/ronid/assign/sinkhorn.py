@@ -91,6 +91,25 @@ def cosine_blocks(
     return Blocks(shape, lambda start, stop: embeddings[rows[start:stop]] @ columns)
 
 
+def shifted(scores: Blocks, shift: Tensor, columns: slice) -> Blocks:
+    """Return scores with a number for every row added in some columns.
+
+    Args:
+        scores: (n, k) scores.
+        shift: (n,) what to add.
+        columns: Where to add it.
+    """
+    if not shift.any():
+        return scores
+
+    def read(start: int, stop: int) -> Tensor:
+        block = scores[start:stop]  # made for this call
+        block[:, columns] += shift[start:stop, None]
+        return block
+
+    return Blocks(scores.shape, read)
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A transport plan, held as its class potentials; rows are made on request.

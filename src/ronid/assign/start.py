@@ -1,4 +1,4 @@
-"""Where prototypes and the class prior start, known intents first."""
+"""Where the EM loop starts: prototypes, known intents first, and which rows are new."""
 
 from dataclasses import replace
 
@@ -9,104 +9,90 @@ from torch.nn.functional import normalize
 from ronid.assign.align import match, order_by_known
 from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.kmeans import KMeansResult, class_means, kmeans
-from ronid.assign.novelty import find_novelty
-from ronid.assign.prior import uniform_prior
+from ronid.assign.novelty import Novelty, find_novelty
 from ronid.assign.semisup_kmeans import semisup_kmeans
 from ronid.assign.whiten import within_whitened
 from ronid.config import StartConfig
 from ronid.types import UNLABELLED, Split
-
-ANCHORED = 2
-"""Labelled utterances per known intent, on average, from which on they say where it lies."""
 
 SPLIT_POWER = 0.25
 """Power of the whitening before new rows are clustered. Full whitening (0.5) loses 6 points on
 BANKING with 25 % of the intents known, none at all loses 17 on M-CID, where 4 intents are known."""
 
 
-def start_intents(
+def start_prototypes(
     embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Return the (k, d) first prototypes, known intents at 0..M-1, and the (k,) first class prior.
+    """Return the first prototypes, and for every row the log odds that its intent is new.
 
     Args:
         embeddings: (n, d) unit vectors.
         split: The problem; its labeled rows say where known intents lie.
-        config: How to start. The prior is uniform unless the start is `density`.
+        config: How to start.
         generator: Source of randomness.
+
+    Returns:
+        (k, d) unit vectors, known intents at 0..M-1, and (n,) log odds; 0 for all rows unless the
+        start is `density`.
     """
-    if config.prototypes == "density" and split.known and _has_room(split):
-        return density_start(embeddings, split, config, generator)
-    prototypes = start_prototypes(embeddings, split, config, generator)
-    return prototypes, uniform_prior(split.n_intents)
+    odds = embeddings.new_zeros(len(embeddings))
+    if config.prototypes == "density" and _has_room(split):
+        novelty = find_novelty(embeddings, split.targets, len(split.known))
+        if novelty is None:  # label the clusters of all rows instead
+            found = _clusters(embeddings, split.n_intents, config, generator)
+            centroids = known_first(found.centroids, embeddings, split)
+        else:
+            centroids = density_means(embeddings, split, novelty, config, generator)
+            odds = torch.from_numpy(novelty.log_odds()).to(embeddings)
+    else:
+        cluster = known_kmeans if config.prototypes == "semisup_kmeans" else ordered_kmeans
+        n_init = config.restarts
+        centroids = cluster(embeddings, split, n_init=n_init, generator=generator).centroids
+    return normalize(centroids, dim=-1), odds
 
 
-def density_start(
-    embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
-) -> tuple[Tensor, Tensor]:
-    """Let label density decide which rows are new, and k-means how the new rows split.
+def density_means(
+    embeddings: Tensor,
+    split: Split,
+    novelty: Novelty,
+    config: StartConfig,
+    generator: torch.Generator,
+) -> Tensor:
+    """Return means of the known intents and of clusters of the new rows.
 
     Args:
         embeddings: (n, d) unit vectors.
-        split: The problem, with at least one known intent.
+        split: The problem, with at least as many unlabeled rows as new intents.
+        novelty: What label density says about the rows.
         config: Restarts of k-means, and how many exchanges of centroids it tries.
         generator: Source of randomness.
 
     Returns:
-        (k, d) normalized means of the intents, and their (k,) shares of the rows.
+        (k, d) means of the intents.
     """
     known, k = len(split.known), split.n_intents
-    found = find_novelty(embeddings, split.targets, known)
-    labels = torch.from_numpy(found.nearest).to(embeddings.device)
+    labels = torch.from_numpy(novelty.nearest).to(embeddings.device)
     if k > known:
-        novel = torch.from_numpy(found.least_dense(k - known)).to(embeddings.device)
+        novel = torch.from_numpy(novelty.least_dense(k - known)).to(embeddings.device)
         # How people ask varies within known intents; that must not split the new ones.
-        space = within_whitened(
-            embeddings, labels.masked_fill(novel, UNLABELLED), power=SPLIT_POWER
-        )
-        clusters = breathing_kmeans(
-            space[novel],
-            torch.full_like(labels[novel], UNLABELLED),
-            k - known,
-            generator=generator,
-            n_init=config.restarts,
-            breaths=config.breaths,
-        )
-        labels[novel] = known + clusters.labels
-    means = class_means(embeddings, labels, k)
-    sizes = torch.bincount(labels, minlength=k).double() + 1
-    return normalize(means, dim=-1), sizes / sizes.sum()
+        assigned = labels.masked_fill(novel, UNLABELLED)
+        space = within_whitened(embeddings, assigned, power=SPLIT_POWER)
+        labels[novel] = known + _clusters(space[novel], k - known, config, generator).labels
+    return class_means(embeddings, labels, k)
 
 
-def start_prototypes(
-    embeddings: Tensor, split: Split, config: StartConfig, generator: torch.Generator
-) -> Tensor:
-    """Return (k, d) first prototypes, known intents at 0..M-1.
-
-    Args:
-        embeddings: (n, d) unit vectors.
-        split: The problem; its labelled rows say where known intents lie.
-        config: Which k-means.
-        generator: Source of randomness.
-    """
-    if config.prototypes in ("breathing", "density") and _has_room(split):
-        targets = torch.from_numpy(split.targets).to(embeddings.device)
-        # A centroid bound to one utterance, perhaps at the rim of its intent, never leaves it.
-        anchored = len(split.labelled) >= ANCHORED * len(split.known)
-        found = breathing_kmeans(
-            embeddings,
-            targets if anchored else torch.full_like(targets, UNLABELLED),
-            split.n_intents,
-            generator=generator,
-            n_init=config.restarts,
-            breaths=config.breaths,
-        )
-        if not anchored:
-            found = replace(found, centroids=known_first(found.centroids, embeddings, split))
-        return normalize(found.centroids, dim=-1)
-    cluster = known_kmeans if config.prototypes == "semisup_kmeans" else ordered_kmeans
-    found = cluster(embeddings, split, n_init=config.restarts, generator=generator)
-    return normalize(found.centroids, dim=-1)
+def _clusters(
+    points: Tensor, k: int, config: StartConfig, generator: torch.Generator
+) -> KMeansResult:
+    """Cluster rows by k-means with exchanges of centroids."""
+    return breathing_kmeans(
+        points,
+        torch.full((len(points),), UNLABELLED, device=points.device),
+        k,
+        generator=generator,
+        n_init=config.restarts,
+        breaths=config.breaths,
+    )
 
 
 def known_kmeans(

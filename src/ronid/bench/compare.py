@@ -10,7 +10,7 @@ import numpy as np
 
 from ronid.bench.plan import COORDINATES
 from ronid.bench.published import matching
-from ronid.bench.rows import Row, coordinates, latest
+from ronid.bench.rows import Row, coordinates, latest, version_of
 from ronid.data.pile import PILE_KEYS
 from ronid.errors import RonidWarning, UsageError
 
@@ -80,11 +80,20 @@ def select(rows: Iterable[Row], selector: Selector) -> list[Row]:
     Raises:
         UsageError: None fits.
     """
-    kept = latest(rows, selector.get("version", ""))
-    found = [row for row in kept if "scores" in row and _fits(row, selector)]
+    rows = list(rows)
+
+    def fitting(version: str | None) -> list[Row]:
+        kept = latest(rows, version)
+        return [row for row in kept if "scores" in row and _fits(row, selector)]
+
+    found = fitting(selector.get("version", ""))
     if not found:
         asked = ",".join(f"{name}={value}" for name, value in selector.items())
-        raise UsageError(f"no scored row fits '{asked}'; see the rows with: ronid bench table")
+        hint = "see the rows with: ronid bench table"
+        if others := fitting(None):
+            earlier = version_of(others[0])
+            hint = f"rows with version '{earlier}' do; add version={earlier} to select them"
+        raise UsageError(f"no scored row fits '{asked}'; {hint}")
     return found
 
 

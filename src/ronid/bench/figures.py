@@ -81,9 +81,12 @@ def draw_all(rows: Iterable[Row], folder: Path) -> Drawn:
 
 
 def _by_setting(rows: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    """Return the last row of every cell, in groups that a picture may show together."""
+    """Return the last row of every cell, in groups that a picture may show together.
+
+    Rows of an earlier version are used where there are no current ones.
+    """
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in latest(rows):
+    for row in latest(rows, None):
         named = dict(zip(COORDINATES, coordinates(row), strict=True))
         groups.setdefault(tuple(named[name] for name in _SETTING), []).append(row)
     return groups

@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,15 +45,37 @@ def read_all(paths: Iterable[Path]) -> list[Row]:
     return [row for path in paths for row in read_rows(path)]
 
 
-def latest(rows: Iterable[Row], version: str = "") -> list[Row]:
+def latest(rows: Iterable[Row], version: str | None = "") -> list[Row]:
     """Return the last row of every cell of one version, in the order in which the cells first came.
 
     Args:
         rows: Stored rows.
-        version: Version of the rows to return, see `BenchCell`; all others are left out.
+        version: Version of the rows to return, see `BenchCell`; all others are left out. None
+            returns `current_or_earlier` rows, where cells that differ only in seed are a group.
     """
-    found = {coordinates(row): row for row in rows if version_of(row) == version}
-    return list(found.values())
+    found = {coordinates(row): row for row in rows if version in (None, version_of(row))}
+    kept = list(found.values())
+    return current_or_earlier(kept, _without_seed) if version is None else kept
+
+
+def current_or_earlier(
+    rows: Iterable[Row], group: Callable[[Row], Hashable] = lambda _: None
+) -> list[Row]:
+    """Leave out rows of an earlier version whose group has current rows.
+
+    Args:
+        rows: Stored rows.
+        group: Returns the group of a row. By default, all rows are one group.
+    """
+    rows = list(rows)
+    current = {group(row) for row in rows if not version_of(row)}
+    return [row for row in rows if not version_of(row) or group(row) not in current]
+
+
+def _without_seed(row: Row) -> tuple[Any, ...]:
+    """Return the coordinates of a row except its seed and version."""
+    named = zip(COORDINATES, coordinates(row), strict=True)
+    return tuple(value for name, value in named if name not in ("seed", "version"))
 
 
 def version_of(row: Row) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ronid.bench.plan import COORDINATES
 from ronid.bench.published import DATASETS, Published, published
-from ronid.bench.rows import Row, coordinates, latest
+from ronid.bench.rows import Row, coordinates, latest, version_of
 from ronid.bench.variants import VARIANTS
 from ronid.data.pile import PUBLISHED as AS_PUBLISHED
 from ronid.errors import UsageError
@@ -115,7 +115,13 @@ def make_table(
     Raises:
         UsageError: An unknown rule, coordinate or measure, or no rows.
     """
+    rows = list(rows)
     kept = latest(rows, version)
+    if rows and not kept and not version:
+        earlier = version_of(rows[0])
+        raise UsageError(
+            f"all rows have version '{earlier}'; to show them, pass --version {earlier}"
+        )
     _check(kept, rule, by, measures, beside)
     settings: dict[tuple[Any, ...], list[Row]] = {}
     for row in kept:

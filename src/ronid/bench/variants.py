@@ -13,14 +13,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "-MLM": {"pretrain": {"epochs": 0}},
     "+CE": {"pretrain": {"cross_entropy": True}},
     "-Replacement": {"contrast": {"token_replacement": 0.0}, "m_step": {"token_replacement": 0.0}},
-    "-Breathing": {"start": {"prototypes": "kmeans", "restarts": 20}},
-    "-Settle": {"start": {"settle_iterations": 0, "exchanges": 0}},
-    "-Exchange": {"start": {"exchanges": 0}},
+    "-Density": {"start": {"prototypes": "kmeans", "restarts": 20}},
     "-Shrunk": {"e_step": {"prior": "moving"}},
     "-Prior": {"e_step": {"prior": "uniform"}},
     "-Marginals": {"e_step": {"prior": "uniform", "slack": 1.0}},
     "-Certainty": {"m_step": {"certainty": 0.0}},
-    # Label density decides which utterances are new, and how many intents there are.
-    "+Density": {"start": {"prototypes": "density", "exchanges": 0}},
     "-Size": {"optimiser": {"lr_for_size": 0}},
 }

@@ -130,23 +130,18 @@ def _counting(row: Mapping[str, Any], whose: str) -> list[Chart]:
         said += f" {row['start']} asked for, and {taken}."
     if row.get("leftover"):
         said += f" Not counted: {row['leftover']} of utterances that lie between all intents."
-    found = {
-        "rise": ("Number of intents: rise of the cost of joining", "Steepest where intents part"),
-        "recovery": ("Number of intents: given labels recovered", "Highest where labels fit"),
-    }
-    return [
-        Chart(
-            title,
-            f"{note}; {whose}{said}",
-            "",
-            (Series(key, tuple(zip(numbers, row[key], strict=True))),),
-            over="intents",
-            band=(row["low"], row["high"]),
-            mark=row["k"],
-        )
-        for key, (title, note) in found.items()
-        if row.get(key)
-    ]
+    if not row.get("rise"):
+        return []
+    chart = Chart(
+        "Number of intents: rise of the cost of joining",
+        f"Steepest where intents part; {whose}{said}",
+        "",
+        (Series("rise", tuple(zip(numbers, row["rise"], strict=True))),),
+        over="intents",
+        band=(row["low"], row["high"]),
+        mark=row["k"],
+    )
+    return [chart]
 
 
 def _losses(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ronid.assign.prior import uniform_prior
-from ronid.assign.start import start_intents
+from ronid.assign.start import start_prototypes
 from ronid.config import ContrastConfig, MStepConfig, RoNIDConfig
 from ronid.encode.rows import Pick, Rows
 from ronid.errors import ConfigError, UsageError
@@ -27,7 +27,7 @@ from ronid.losses.prototype import (
     temperature_of,
     update_prototypes,
 )
-from ronid.methods.pseudo_labels import e_step, estimate_prior, exchange, settle
+from ronid.methods.pseudo_labels import e_step, estimate_prior
 from ronid.metrics import normalised_entropy
 from ronid.train.batches import one_pass_with_labelled, steps_per_epoch
 from ronid.train.contrast import contrast
@@ -61,8 +61,7 @@ def fit(split: Split, config: RoNIDConfig, training: Training) -> Discovery:
     rough = count_intents(training, split, rows, "rough_count")  # how many neighbours are alike
     judged_at = 0 if split.count_rule == "given" else rather_too_many(rough.n_intents)
     contrast(training, rough, rows, lengthened(config.contrast, split), judged_at=judged_at)
-    by_density = config.start.prototypes == "density"
-    split = count_intents(training, split, rows, by_density=by_density)
+    split = count_intents(training, split, rows)
     config = tempered(config, split.n_intents)
     state = alternate(training, split, rows, config)
     return outcome(training, split, rows, state, config)
@@ -161,16 +160,13 @@ def alternate(
         generator = generator_of(embeddings.device, training.seed, "e-step", epoch)
         if "prototypes" not in state.tensors:
             if first:
-                start, prior = first(embeddings), uniform_prior(split.n_intents)
+                start, odds = first(embeddings), embeddings.new_zeros(len(embeddings))
             else:
-                start, prior = start_intents(embeddings, split, config.start, generator)
+                start, odds = start_prototypes(embeddings, split, config.start, generator)
             state.put("prototypes", start)
-            state.put("prior", prior)
+            state.put("new_odds", odds)
+            state.put("prior", uniform_prior(split.n_intents))
             estimate_prior(embeddings, state, split, config.e_step)
-            iterations = config.start.settle_iterations
-            settle(embeddings, state, split, config.e_step, iterations, estimate=True)
-            if first is None:
-                exchange(embeddings, state, split, config, generator)
         assignment = e_step(embeddings, state, split, config.e_step, generator)
         row = _diagnose(assignment, state.tensors.get("labels"), split)
         state.put("labels", torch.from_numpy(assignment.labels))

@@ -1,6 +1,5 @@
 """The stage that finds the number of intents, where it is not given."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from ronid.assign.count import (
     DOUBT_UNLABELLED,
     DRAWS,
+    Expected,
     IntentCount,
     count_beside_known,
     count_by_size,
@@ -22,36 +22,27 @@ from ronid.types import Split
 SHARE = {"deep_aligned": 1.0, "dpn": 0.9}
 """Of the mean size, from which on a cluster counts."""
 
-DENSITY_MARGIN = 0.25
-"""Relative distance of the bounds from an estimate by label density. It is not calibrated."""
-
 FINAL = "count"
 """The stage whose number is made; one before it is a rough idea that costs less."""
 
 
-def count_intents(
-    training: Training, split: Split, rows: Rows, stage: str = FINAL, *, by_density: bool = False
-) -> Split:
+def count_intents(training: Training, split: Split, rows: Rows, stage: str = FINAL) -> Split:
     """Return the split with its number of intents, found from the features as they are now.
 
     What was found stays in the history as the row of `stage`, with its evidence; a fit that is
-    taken up again finds it there.
+    resumed finds it there.
 
     Args:
         training: What the stages of this fit share.
         split: The problem; where its number is given, nothing is done.
         rows: Its training rows, prepared.
         stage: Name in the history: `FINAL`, or another for a rough idea.
-        by_density: Estimate the number from the share of new utterances instead of from the tree,
-            if there are labels.
     """
     if split.count_rule == "given":
         return split
     if stage not in training.finished:
         training.progress.begin("count", 1)
-        training.history.append(
-            {"stage": stage, **_found(training, split, rows, stage, by_density)}
-        )
+        training.history.append({"stage": stage, **_found(training, split, rows, stage)})
         training.progress.advance()
         training.progress.end()
         training.finish(stage)
@@ -80,63 +71,40 @@ def count_on_frozen(training: Training, split: Split) -> Split:
     )
 
 
-def _found(
-    training: Training, split: Split, rows: Rows, stage: str, by_density: bool
-) -> dict[str, Any]:
+def _found(training: Training, split: Split, rows: Rows, stage: str) -> dict[str, Any]:
     """Return the number of intents and its evidence."""
     rule, start, known = split.count_rule, split.n_intents, len(split.known)
     embeddings = training.encoder.embed_all(rows)
-    targets = torch.from_numpy(split.targets).to(embeddings.device)
     generator = generator_of(embeddings.device, training.seed, stage)
     if rule in SHARE:
         k = count_by_size(embeddings, start, share=SHARE[rule], generator=generator)
         return {"rule": rule, "start": start, "k": max(1, known, k)}
     if rule == "usnid":
+        targets = torch.from_numpy(split.targets).to(embeddings.device)
         k = count_beside_known(embeddings, targets, known, start, generator=generator)
         return {"rule": rule, "start": start, "k": k}
-    # A guess is judged by what the data say without it, so it has no say before it is.
-    at_most = start if rule == "auto" and start else None
+    novelty = find_novelty(embeddings, split.targets, known)
     final = stage == FINAL
     found = count_by_tree(
         embeddings,
-        targets,
         known,
-        at_most=at_most,
+        expected=Expected.from_novelty(novelty, known) if novelty else None,
+        # A guess is judged by what the data say without it, so it has no say before it is.
+        at_most=start if rule == "auto" and start else None,
         draws=DRAWS if final else 1,
-        finest=final,  # before anything was learnt, fine hills are often chance
+        finest=final,  # before anything was learned, fine peaks are often chance
         generator=generator,
     )
-    if by_density and known:
-        k = find_novelty(embeddings, split.targets, known).n_intents(known)
-        found = replace_estimate(found, k, known, at_most)
     kept = rule == "guess" and final and start <= found.high
     return {"rule": rule, "start": start, **_evidence(found), "k": start if kept else found.k}
-
-
-def replace_estimate(found: IntentCount, k: int, n_known: int, at_most: int | None) -> IntentCount:
-    """Return another estimate than the tree's, with bounds that contain both.
-
-    Args:
-        found: The estimate of the tree, with its curves.
-        k: The other estimate.
-        n_known: Smallest number of intents.
-        at_most: Largest number that may come out, or None.
-    """
-    margin = math.ceil(DENSITY_MARGIN * k)
-    high = max(found.high, k + margin)
-    high = high if at_most is None else min(high, at_most)
-    k = max(n_known, min(k, high))
-    return replace(found, k=k, low=max(n_known, min(found.low, k - margin)), high=high, leftover=0)
 
 
 def _evidence(found: IntentCount) -> dict[str, Any]:
     """Return the estimate as plain values, its curve around the numbers that were possible."""
     near = (found.numbers >= found.low / 3) & (found.numbers <= found.high * 3)
-    curve: dict[str, Any] = {
+    curve = {
         "numbers": found.numbers[near].tolist(),
         "rise": [round(float(v), 3) for v in found.rise[near]],
     }
-    if found.recovery is not None:
-        curve["recovery"] = [round(float(v), 4) for v in found.recovery[near]]
     bounds = {"estimate": found.k, "low": found.low, "high": found.high}
     return {**bounds, "leftover": found.leftover, **curve}

@@ -239,8 +239,7 @@ def clusters(vectors: FloatArray, most: int, seed: int) -> IntArray:
     counts = []
     for _ in range(DRAWS if most > 1 else 0):
         rows = torch.randperm(len(points), generator=generator)[: int(DRAWN * len(points))]
-        unknown = torch.full((len(rows),), -1)
-        counts.append(count_by_tree(points[rows], unknown, 0, draws=1, generator=generator).k)
+        counts.append(count_by_tree(points[rows], 0, draws=1, generator=generator).k)
     k = min(most, int(np.median(counts))) if counts else 1
     unknown = torch.full((len(points),), -1)
     found = breathing_kmeans(points, unknown, k, generator=generator, n_init=3, breaths=8)
