@@ -30,10 +30,10 @@ from ronid.data.splits import BenchmarkProblem, benchmark_cell, benchmark_proble
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
 from ronid.encode.rows import VectorRows
+from ronid.head import Floats, Scope, calibrated, closeness, p_values, squared_distances
 from ronid.methods import recipe
 from ronid.metrics import auroc, calibration_error, f1, false_acceptance, hungarian_map
 from ronid.pipeline import discover
-from ronid.reject import Floats, Scope, calibrated, closeness, p_values, squared_distances
 from ronid.types import Discovery, FloatArray, IntArray
 from ronid.version import __version__
 

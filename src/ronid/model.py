@@ -15,10 +15,10 @@ from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, VectorBackbone, build_encoder
 from ronid.errors import RonidError, UsageError
 from ronid.files import FORMAT_VERSION, read_json, write_json
+from ronid.head import Scope
 from ronid.intents_file import read_intents, write_intents
 from ronid.methods import from_toml
 from ronid.progress import Progress
-from ronid.reject import Scope
 from ronid.toml import to_toml
 from ronid.train.infer import predict
 from ronid.train.optim import choose_device

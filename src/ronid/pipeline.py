@@ -24,11 +24,11 @@ from ronid.errors import ConfigError
 from ronid.export.card import write_card
 from ronid.export.projection import project
 from ronid.export.run_report import report_of_run
+from ronid.head import calibrated
 from ronid.methods import METHODS, check_inputs, fit, frozen_recipe
 from ronid.model import IntentModel
 from ronid.name.intents import name_intents
 from ronid.progress import Progress, Silent, Stopwatch
-from ronid.reject import calibrated
 from ronid.run import RunFolder
 from ronid.train.checkpoint import Checkpoint
 from ronid.train.count import count_on_frozen

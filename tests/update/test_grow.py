@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ronid.reject import Scope
+from ronid.head import Scope
 from ronid.types import FloatArray, IntArray
 from ronid.update.grow import (
     Beside,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ronid.reject import KEPT, Scope, scope_of
+from ronid.head import KEPT, Scope, scope_of
 from ronid.update.version import opened
 
 

@@ -9,11 +9,11 @@ import torch
 from ronid.config import RoNIDConfig
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import VectorBackbone
+from ronid.head import Scope, calibrated, closeness
 from ronid.learn.lessons import Lessons, numbered
 from ronid.learn.train import prepared, settle_only, train_on
 from ronid.model import IntentModel
 from ronid.progress import Progress, Silent
-from ronid.reject import Scope, calibrated, closeness
 from ronid.review.base import Base
 from ronid.train.state import Training
 from ronid.types import Discovery, FloatArray, IntArray

@@ -12,9 +12,9 @@ from ronid.assign.kmeans import class_means
 from ronid.config import RoNIDConfig
 from ronid.encode.encoder import Encoder
 from ronid.encode.rows import Rows, VectorRows
+from ronid.head import closeness
 from ronid.learn.lessons import Lessons
 from ronid.methods.ronid import alternate, outcome, tempered
-from ronid.reject import closeness
 from ronid.train.contrast import contrast
 from ronid.train.state import Training
 from ronid.types import Discovery, FloatArray, IntArray, Rule, Split

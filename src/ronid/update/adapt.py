@@ -16,11 +16,11 @@ from torch.nn.functional import cross_entropy
 
 from ronid.config import RoNIDConfig
 from ronid.encode.rows import VectorRows
+from ronid.head import scope_of
 from ronid.losses.prototype import update_prototypes
 from ronid.methods.ronid import tempered
 from ronid.model import IntentModel
 from ronid.progress import Progress
-from ronid.reject import scope_of
 from ronid.train.batches import one_pass, steps_per_epoch
 from ronid.train.loop import Stage, run_epochs
 from ronid.train.state import StageState, Training

@@ -27,9 +27,9 @@ from ronid.data.corpus import differing_in_case
 from ronid.encode.language import warn_of_language
 from ronid.errors import RonidWarning, UsageError
 from ronid.files import read_json
+from ronid.head import closeness
 from ronid.model import IntentModel, load_model
 from ronid.progress import Progress, Silent
-from ronid.reject import closeness
 from ronid.run import COLLECTED, RunFolder, open_finished
 from ronid.types import Corpus, DataReport, FloatArray, IntArray, Intent, Rule
 from ronid.update.adapt import adapt, can_adapt

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ronid.assign.breathing import breathing_kmeans
 from ronid.assign.count import count_by_tree
-from ronid.reject import Scope, closeness
+from ronid.head import Scope, closeness
 from ronid.types import FloatArray, IntArray, Rule
 from ronid.update.novelty import Novelty, neighbours_of, novelty, own_share, tightness
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ronid.reject import Floats, p_values
+from ronid.head import Floats, p_values
 from ronid.types import FloatArray, IntArray
 
 NEIGHBOURS, LEAST_NEIGHBOURS = 15, 5

@@ -14,9 +14,9 @@ from ronid.assign.whiten import within_whitened
 from ronid.encode.cache import FrozenCache
 from ronid.encode.rows import VectorRows
 from ronid.encode.transformer import TransformerBackbone
+from ronid.head import closeness
 from ronid.model import IntentModel
 from ronid.progress import Progress
-from ronid.reject import closeness
 from ronid.run import MOST_KEPT_BYTES, RunFolder
 from ronid.types import FloatArray, IntArray
 from ronid.update.adapt import Frozen, can_adapt, embedded

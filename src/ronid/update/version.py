@@ -16,10 +16,10 @@ from ronid.export.card import write_card
 from ronid.export.projection import place
 from ronid.export.run_report import report_of_run
 from ronid.files import FORMAT_VERSION, write_json
+from ronid.head import Scope, scope_of
 from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
-from ronid.reject import Scope, scope_of
 from ronid.run import COLLECTED, RunFolder
 from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ronid.reject import (
+from ronid.head import (
     NEAREST,
     THRESHOLD,
     Scope,
