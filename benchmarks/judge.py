@@ -26,10 +26,10 @@ from ronid.data.splits import BenchmarkProblem, benchmark_cell, benchmark_proble
 from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import build_encoder
 from ronid.files import without_nan
+from ronid.head import predict
 from ronid.judge import Evidence, judge
 from ronid.methods import fit, recipe
 from ronid.metrics import score
-from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.train.state import Training
 from ronid.version import __version__
@@ -101,9 +101,8 @@ def _fit(
     }
     scores = {}
     for part, (texts, truth) in parts.items():
-        vectors = encoder.embed_all(encoder.prepare(list(texts)))
-        prototypes = torch.from_numpy(found.prototypes)
-        answer = predict(vectors, prototypes, found.temperature, found.rule)
+        vectors = encoder.embed_all(encoder.prepare(list(texts))).cpu().numpy()
+        answer = predict(vectors, found.prototypes, found.temperature, found.rule)
         scores[part] = vars(score(truth, answer.labels, len(split.known)))
     return {
         "embeddings": found.embeddings.astype(np.float16),

@@ -18,11 +18,13 @@ from ronid.head import (
     fit_temperature,
     neighbourhood,
     p_values,
+    predict,
     scope_of,
     squared_distances,
 )
-from ronid.types import Discovery
+from ronid.types import Discovery, Rule
 
+RULES: tuple[Rule, ...] = ("cosine", "distance")
 points = arrays(np.float64, st.tuples(st.integers(2, 12), st.just(3)), elements=st.integers(-4, 4))
 
 
@@ -47,20 +49,6 @@ def clouds(seed: int, per_intent: int = 60, spread: float = 0.15, k: int = 5) ->
 def test_distances_are_those_of_a_loop(a: np.ndarray, b: np.ndarray) -> None:
     plain = [[sum((x - y) ** 2 for x, y in zip(p, q, strict=True)) for q in b] for p in a]
     np.testing.assert_allclose(squared_distances(a, b), plain, atol=1e-9)
-
-
-@pytest.mark.parametrize("rule", ["cosine", "distance"])
-def test_closeness_is_that_of_inference(rule: str) -> None:
-    torch = pytest.importorskip("torch")
-    from ronid.train.infer import predict
-
-    found = clouds(0)
-    close = closeness(found.embeddings, found.prototypes, rule)
-    expected = predict(
-        torch.from_numpy(found.embeddings), torch.from_numpy(found.prototypes), 0.2, rule
-    )
-    ours = np.exp(close / 0.2) / np.exp(close / 0.2).sum(1, keepdims=True)
-    np.testing.assert_allclose(ours, expected.probabilities, atol=1e-9)
 
 
 @given(
@@ -244,3 +232,53 @@ def test_scope_of_vectors_is_that_of_a_fit_where_all_are_asked() -> None:
     fewer = scope_of(found.embeddings, asked=50)
     assert len(fewer.usual) == 50
     assert set(fewer.usual) <= set(fitted.usual)
+
+
+def gaussian(n: int, d: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_probabilities_equal_a_plain_loop(rule: Rule) -> None:
+    a, b, tau = gaussian(7, 3), gaussian(4, 3, 1), 0.5
+    found = predict(a, b, tau, rule)
+    for i, row in enumerate(a):
+        near = [
+            float(row @ centre)
+            if rule == "cosine"
+            else -np.log1p(float(np.sum((row - centre) ** 2)))
+            for centre in b
+        ]
+        weights = np.exp(np.array(near) / tau)
+        np.testing.assert_allclose(found.probabilities[i], weights / weights.sum(), rtol=1e-6)
+        assert found.labels[i] == int(np.argmax(near))
+
+
+def test_golden_distances() -> None:
+    found = predict([[0.0]], [[0.0], [1.0], [3.0]], 1.0, "distance")
+    # 1 / (1 + d^2) at distances 0, 1 and 3, over their sum.
+    np.testing.assert_allclose(found.probabilities[0], np.array([1, 0.5, 0.1]) / 1.6)
+
+
+@given(seed=st.integers(0, 99), rule=st.sampled_from(RULES))
+def test_order_of_prototypes_is_the_order_of_columns(seed: int, rule: Rule) -> None:
+    a, b = gaussian(5, 3, seed), gaussian(4, 3, seed + 1)
+    order = np.random.default_rng(seed).permutation(4)
+    straight, moved = predict(a, b, 1.0, rule), predict(a, b[order], 1.0, rule)
+    np.testing.assert_allclose(moved.probabilities, straight.probabilities[:, order], rtol=1e-9)
+
+
+def test_golden_probability() -> None:
+    found = predict([[1.0, 0.0]], np.eye(2), 1.0)
+    assert found.probabilities[0, 0] == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+def test_one_utterance_is_answered_as_in_any_batch() -> None:
+    vectors, prototypes = gaussian(9000, 3), gaussian(4, 3, 1)
+    whole = predict(vectors, prototypes, 0.07)
+    for row in (0, 8191, 8192, 8999):  # around the border of a block
+        alone = predict(vectors[[row]], prototypes, 0.07)
+        assert alone.labels[0] == whole.labels[row]
+        np.testing.assert_allclose(alone.probabilities[0], whole.probabilities[row], rtol=1e-12)
+    empty = predict(vectors[:0], prototypes, 0.07)
+    assert (empty.labels.shape, empty.probabilities.shape) == ((0,), (0, 4))

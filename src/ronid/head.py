@@ -1,11 +1,13 @@
-"""What a confidence is worth, and when the answer is "none of these".
+"""The answer: features of utterances in; intents, probabilities and in-scope scores out.
 
-Both are learnt from the training utterances alone, without a label of what is out of scope:
+Every prediction, in training, fit, update, evaluation and export, is made here, each utterance by
+itself. Confidences and scores are calibrated on the training utterances alone, without a label of
+what is out of scope:
 
 - A new utterance belongs as well as the training utterances do: `belonging` is the share of them
   that lie as far as it does from their nearest other utterance, or farther. That is a conformal
   p-value: a threshold of 0.1 rejects about a tenth of what does belong, whatever else comes in.
-- Probabilities follow what neighbours say: the temperature is the one under which the intents of an
+- Probabilities follow what neighbors say: the temperature is the one under which the intents of an
   utterance's nearest others are most probable.
 """
 
@@ -32,12 +34,27 @@ KEPT = 20_000
 _ASKED = 4_000
 """Of these, how many are asked for their own neighbours."""
 _BLOCK = 256
+_ROWS = 8_192
+"""Utterances that are answered at a time."""
 _ALIKE = 2.0**-20
 """Squared distance over squared length up to which two vectors are one: half precision rounds each
 number by up to 2**-11 of itself, up or down. A text that came before may else be farther from its
 own vector than any of its repeats are from each other."""
 _FACTOR = 32.0
 """How far the temperature may move."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Intents of utterances.
+
+    Args:
+        labels: (n,) most probable intent.
+        probabilities: (n, k).
+    """
+
+    labels: IntArray
+    probabilities: Floats
 
 
 @dataclass(frozen=True)
@@ -91,6 +108,26 @@ def closeness(vectors: ArrayLike, prototypes: ArrayLike, rule: Rule) -> Floats:
     return -np.log1p(squared_distances(vectors, prototypes))
 
 
+def predict(
+    vectors: ArrayLike, prototypes: ArrayLike, temperature: float, rule: Rule = "cosine"
+) -> Prediction:
+    """Return the most probable intents of utterances, and the softmax of closeness.
+
+    Args:
+        vectors: (n, d) features; unit vectors if the rule is `cosine`.
+        prototypes: (k, d), likewise.
+        temperature: Divides closeness.
+        rule: What closeness is.
+    """
+    points = np.asarray(vectors)
+    probabilities = np.empty((len(points), len(np.asarray(prototypes))))
+    for start in range(0, len(points), _ROWS):
+        block = slice(start, start + _ROWS)
+        close = closeness(points[block], prototypes, rule)
+        probabilities[block] = softmax(close / temperature, axis=1)
+    return Prediction(probabilities.argmax(1), probabilities)
+
+
 def p_values(usual: Floats, found: Floats) -> Floats:
     """Return (n,) the share of usual distances that are at least as large as those found.
 
@@ -119,16 +156,11 @@ def calibrated(discovery: Discovery) -> tuple[Discovery, Scope | None]:
     vectors, scale = _scaled(discovery.embeddings[kept])
     usual, shares = neighbourhood(vectors, discovery.labels[kept], asked, discovery.n_intents)
 
-    def close(rows: IntArray | slice) -> Floats:
-        return closeness(discovery.embeddings[rows], discovery.prototypes, discovery.rule)
-
-    temperature = fit_temperature(close(kept[asked]), shares, discovery.temperature)
-    blocks = [slice(a, a + 8_192) for a in range(0, n, 8_192)]
-    sure = [
-        np.take_along_axis(softmax(close(b) / temperature, 1), discovery.labels[b, None], 1)[:, 0]
-        for b in blocks
-    ]
-    confidence = np.concatenate(sure).astype(np.float32)
+    prototypes, rule = discovery.prototypes, discovery.rule
+    close = closeness(discovery.embeddings[kept[asked]], prototypes, rule)
+    temperature = fit_temperature(close, shares, discovery.temperature)
+    answer = predict(discovery.embeddings, prototypes, temperature, rule)
+    confidence = answer.probabilities[np.arange(n), discovery.labels].astype(np.float32)
     found = replace(discovery, temperature=temperature, confidence=confidence)
     return found, Scope(vectors, scale, np.sort(usual))
 

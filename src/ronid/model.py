@@ -15,12 +15,11 @@ from ronid.encode.cache import FrozenCache
 from ronid.encode.encoder import Encoder, Inputs, VectorBackbone, build_encoder
 from ronid.errors import RonidError, UsageError
 from ronid.files import FORMAT_VERSION, read_json, write_json
-from ronid.head import Scope
+from ronid.head import Scope, predict
 from ronid.intents_file import read_intents, write_intents
 from ronid.methods import from_toml
 from ronid.progress import Progress
 from ronid.toml import to_toml
-from ronid.train.infer import predict
 from ronid.train.optim import choose_device
 from ronid.types import FloatArray, IntArray, Intent, Rule
 from ronid.version import __version__
@@ -107,12 +106,7 @@ class IntentModel:
         """
         least = self._threshold(threshold)
         vectors = self.transform(inputs, progress)
-        found = predict(
-            torch.from_numpy(vectors),
-            torch.from_numpy(self.prototypes),
-            self.temperature,
-            self.rule,
-        )
+        found = predict(vectors, self.prototypes, self.temperature, self.rule)
         names = np.array([intent.name for intent in self.intents], dtype=object)
         rows = np.arange(len(vectors))
         confidence = found.probabilities[rows, found.labels].astype(np.float32)

@@ -18,7 +18,6 @@ from ronid.errors import ConfigError
 from ronid.losses.prototype import temperature_of
 from ronid.methods.pseudo_labels import e_step, estimate_prior
 from ronid.methods.ronid import alternate, m_step, tempered
-from ronid.train.infer import predict
 from ronid.train.state import StageState, Training
 from ronid.types import Assignment, IntArray, Split
 
@@ -439,27 +438,3 @@ def test_certainty_sets_the_temperature_by_the_number_of_intents() -> None:
     assert tempered(config, 1) == config
     with pytest.raises(ConfigError, match="between 0.5 and 1"):
         tempered(RoNIDConfig(m_step=MStepConfig(certainty=0.4)), 2)
-
-
-class TestPredict:
-    def test_probabilities_equal_a_softmax_and_labels_their_largest(self) -> None:
-        points, prototypes = on_arc(6), torch.eye(2)
-        found = predict(points, prototypes, 0.1)
-        raw = np.exp(points.double().numpy() @ np.eye(2) / 0.1)
-        np.testing.assert_allclose(found.probabilities, raw / raw.sum(1, keepdims=True))
-        assert found.labels.tolist() == [0, 0, 0, 1, 1, 1]
-
-    def test_golden_probability(self) -> None:
-        found = predict(torch.tensor([[1.0, 0.0]]), torch.eye(2), 1.0)
-        assert found.probabilities[0, 0] == pytest.approx(1 / (1 + math.exp(-1)))
-
-    def test_blocks_and_no_rows(self) -> None:
-        points = normalize(torch.randn(9000, 3, generator=generator()), dim=1)
-        prototypes = normalize(torch.randn(4, 3, generator=generator(1)), dim=1)
-        whole = predict(points, prototypes, 0.07)
-        part = predict(points[8190:8200], prototypes, 0.07)
-        assert np.array_equal(whole.labels[8190:8200], part.labels)
-        np.testing.assert_allclose(whole.probabilities.sum(1), 1.0)
-        empty = predict(points[:0], prototypes, 0.07)
-        assert empty.probabilities.shape == (0, 4)
-        assert empty.labels.shape == (0,)

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ronid.config import EncoderConfig
 from ronid.encode.encoder import build_encoder
-from ronid.train.infer import gather, gather_by_kmeans, predict
+from ronid.train.infer import gather, gather_by_kmeans
 from ronid.train.state import Training, inputs_of
 from ronid.types import Rule, Split
 
@@ -41,36 +39,6 @@ def training_of(split: Split) -> Training:
     assert split.embeddings is not None
     dim = split.embeddings.shape[1]
     return Training(build_encoder(config, torch.device("cpu"), seed=0, given_dim=dim), 0)
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_probabilities_equal_a_plain_loop(rule: Rule) -> None:
-    a, b, tau = points(7, 3), points(4, 3, 1), 0.5
-    found = predict(a, b, tau, rule)
-    for i, row in enumerate(a.double().numpy()):
-        near = [
-            float(row @ centre)
-            if rule == "cosine"
-            else -np.log1p(float(np.sum((row - centre) ** 2)))
-            for centre in b.double().numpy()
-        ]
-        weights = np.exp(np.array(near) / tau)
-        np.testing.assert_allclose(found.probabilities[i], weights / weights.sum(), rtol=1e-6)
-        assert found.labels[i] == int(np.argmax(near))
-
-
-def test_golden_distances() -> None:
-    found = predict(torch.tensor([[0.0]]), torch.tensor([[0.0], [1.0], [3.0]]), 1.0, "distance")
-    # 1 / (1 + d^2) at distances 0, 1 and 3, over their sum.
-    np.testing.assert_allclose(found.probabilities[0], np.array([1, 0.5, 0.1]) / 1.6)
-
-
-@given(seed=st.integers(0, 99), rule=st.sampled_from(RULES))
-def test_order_of_prototypes_is_the_order_of_columns(seed: int, rule: Rule) -> None:
-    a, b = points(5, 3, seed), points(4, 3, seed + 1)
-    order = np.random.default_rng(seed).permutation(4)
-    straight, moved = predict(a, b, 1.0, rule), predict(a, b[order], 1.0, rule)
-    np.testing.assert_allclose(moved.probabilities, straight.probabilities[:, order], rtol=1e-9)
 
 
 def test_gathered_labels_keep_what_was_given(problem: Split) -> None:

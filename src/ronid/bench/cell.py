@@ -169,7 +169,7 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     """Fit and score one cell."""
     if cell.method not in METHODS:
         raise CannotRunError(f"no method '{cell.method}'; there are: {', '.join(METHODS)}")
-    from ronid.train.infer import predict
+    from ronid.head import predict
     from ronid.train.optim import choose_device
     from ronid.train.state import Training
 
@@ -188,8 +188,8 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     training.restore()
     discovery: Discovery = fit(problem.split, config, training)
     features = encoder.embed_all(encoder.prepare(texts, watch))
-    prototypes = _tensor(discovery.prototypes, device)
-    labels = predict(features, prototypes, discovery.temperature, discovery.rule).labels
+    vectors, prototypes = features.cpu().numpy(), discovery.prototypes
+    labels = predict(vectors, prototypes, discovery.temperature, discovery.rule).labels
     scores = {"argmax": scores_of(problem, truth, labels)}
     wall_s = time.perf_counter() - started + stages.shared_s  # what the cell costs alone
     row = {"split_hash": split.hash, "k": discovery.n_intents, "scores": scores}
@@ -201,7 +201,7 @@ def _measured(bench: Bench, cell: BenchCell, config: Any) -> dict[str, Any]:
     if "history" in bench.plan.keep:
         row["history"] = [_rounded(epoch) for epoch in thinned(discovery.history)]
     if "map" in bench.plan.keep:
-        row["map"] = _map(features.cpu().numpy(), truth, labels, cell.seed)
+        row["map"] = _map(vectors, truth, labels, cell.seed)
     return row
 
 
@@ -320,12 +320,6 @@ def _map(features: np.ndarray, truth: IntArray, labels: IntArray, seed: int) -> 
     flat = project(features, labels=truth, seed=seed)
     x, y = ([round(float(value), 4) for value in column] for column in flat.T)
     return {"x": x, "y": y, "truth": truth.tolist(), "predicted": labels.tolist()}
-
-
-def _tensor(array: np.ndarray, device: "torch.device") -> "torch.Tensor":
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
 def _begin_memory(device: "torch.device") -> None:

@@ -1,7 +1,5 @@
 """Inference by prototype: the intent of an utterance is its nearest prototype."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,6 +8,7 @@ from ronid.assign.start import known_first
 from ronid.encode.encoder import Encoder
 from ronid.encode.rows import Rows
 from ronid.errors import UsageError
+from ronid.head import Prediction, predict
 from ronid.train.clusters import cluster_rows
 from ronid.train.state import Training
 from ronid.types import Discovery, IntArray, Rule, Split
@@ -17,48 +16,6 @@ from ronid.types import Discovery, IntArray, Rule, Split
 TEMPERATURE = 0.1
 """Spreads closeness into probabilities where a method has no temperature of its own: an utterance
 half as far from its prototype as from all others is almost sure. It changes no label."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Intents of utterances.
-
-    Args:
-        labels: (n,) most probable intent.
-        probabilities: (n, k).
-    """
-
-    labels: IntArray
-    probabilities: np.ndarray
-
-
-@torch.no_grad()
-def predict(
-    embeddings: Tensor, prototypes: Tensor, temperature: float, rule: Rule = "cosine"
-) -> Prediction:
-    """Return argmax and softmax over the prototypes, in blocks of rows.
-
-    Args:
-        embeddings: (n, d); unit vectors where the rule is `cosine`.
-        prototypes: (k, d), likewise.
-        temperature: tau.
-        rule: What makes an utterance near to a prototype.
-    """
-    # float64 so that a text gets the same answer whatever batch it came in.
-    centres = prototypes.double()
-    blocks = [
-        torch.softmax(_closeness(block.double(), centres, rule) / temperature, dim=-1)
-        for block in embeddings.split(8192)
-    ]
-    probabilities = torch.cat(blocks).cpu().numpy()
-    return Prediction(probabilities.argmax(-1), probabilities)
-
-
-def _closeness(points: Tensor, prototypes: Tensor, rule: Rule) -> Tensor:
-    """Return how near (n, d) points are to (k, d) prototypes, as `Rule` says."""
-    if rule == "cosine":
-        return points @ prototypes.T
-    return -torch.cdist(points, prototypes).square().log1p()
 
 
 def _allowed(prediction: Prediction, split: Split) -> IntArray:
@@ -140,8 +97,9 @@ def gather(  # noqa: PLR0913 - what a discovery is made of
         temperature: Turns closeness into probabilities.
         rule: What closeness is.
     """
-    embeddings = training.encoder.embed_all(rows)
-    prediction = predict(embeddings, prototypes, temperature, rule)
+    embeddings = training.encoder.embed_all(rows).cpu().numpy()
+    means = prototypes.float().cpu().numpy()
+    prediction = predict(embeddings, means, temperature, rule)
     allowed = _allowed(prediction, split)
     labels = np.where(split.targets >= 0, split.targets, allowed)
     confidence = prediction.probabilities[np.arange(len(labels)), labels]
@@ -149,8 +107,8 @@ def gather(  # noqa: PLR0913 - what a discovery is made of
     return Discovery(
         labels=labels,
         confidence=confidence.astype(np.float32),
-        embeddings=embeddings.cpu().numpy(),
-        prototypes=prototypes.float().cpu().numpy(),
+        embeddings=embeddings,
+        prototypes=means,
         prior=counts / max(1, counts.sum()) if prior is None else prior.cpu().numpy(),
         temperature=temperature,
         known=split.known,

@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
 
 from ronid.corpus_file import NUMBERED, numbered, stamped, write_corpus
 from ronid.export.card import write_card
 from ronid.export.projection import place
 from ronid.export.run_report import report_of_run
 from ronid.files import FORMAT_VERSION, write_json
-from ronid.head import Scope, scope_of
+from ronid.head import Scope, predict, scope_of
 from ronid.model import IntentModel
 from ronid.name.beside import name_beside
 from ronid.name.exemplars import exemplars
 from ronid.run import COLLECTED, RunFolder
-from ronid.train.infer import predict
 from ronid.types import Corpus, DataReport, Discovery, FloatArray, IntArray, Intent
 from ronid.update.grow import Grown
 from ronid.update.record import Update
@@ -106,12 +104,7 @@ class Version:
         before = self.run.assignments()
         if NUMBERED not in before.column_names:  # a run of an older version
             before = before.append_column(NUMBERED, pa.array(numbered(before), pa.bool_()))
-        answer = predict(
-            torch.from_numpy(vectors),
-            torch.from_numpy(self.grown.prototypes),
-            model.temperature,
-            model.rule,
-        )
+        answer = predict(vectors, self.grown.prototypes, model.temperature, model.rule)
         x, y = self._places(model, before, vectors).T
         columns: dict[str, Any] = {
             "id": [self.came.ids[i] for i in self.rows],
