@@ -165,7 +165,9 @@ def fits(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 yield {
                     "dataset": dataset,
                     "seed": seed,
+                    "preset": "fast",
                     "variant": name,
+                    "version": "",
                     "acc": {part: scores[part]["acc"] for part in ("dev", "test")},
                     **judged(problem, values),
                     "versions": {"ronid": __version__, "torch": torch.__version__},

@@ -94,7 +94,7 @@ def judge_table() -> str:
         lines.append(line(figure, *found))
     alike = [_rank_correlation(_of_true_count(group), "score") for group in groups.values()]
     lines.append(line("score, runs of the true K", *alike))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def _of_true_count(rows: list[Row]) -> list[Row]:
@@ -125,7 +125,7 @@ def judged_table() -> str:
         figures = [f"{row['acc']['test']:.1f}", f"{row['score']:.1f}"]
         said = [f"{row[kind]['right']} / {row[kind]['said']}" for kind in ("twins", "mixtures")]
         lines.append(line(*lead, *figures, *said))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), rows)
 
 
 def update_table() -> str:
@@ -146,7 +146,7 @@ def update_table() -> str:
                 for key in ("acc", "old", "new", "seconds")
             ]
             lines.append(line(*lead, made, *pairs))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), read_rows("update.jsonl"))
 
 
 WAYS = {"review": "reviewed", "random": "random", "random_rows": "random, as many spoken of"}
@@ -173,7 +173,7 @@ def review_table() -> str:
             kinds = [f"{mean(r['review'][key] for r in part):.1f}" for key in ("known", "novel")]
             reading = [f"{mean(row[key] for row in part):,.0f}" for key in ("spoken", "read")]
             lines.append(line(dataset, str(len(part)), str(actions), *figures, *kinds, *reading))
-    return "\n".join(lines)
+    return with_note("\n".join(lines), read_rows("review.jsonl"))
 
 
 STUDIO = {

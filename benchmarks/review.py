@@ -355,7 +355,7 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
             | found
             | {"did": dict(reviewer.done), "spoken": len(reviewer.spoken)}
             | {"read": len(reviewer.read), "threads": torch.get_num_threads()}
-            | {"ronid_version": __version__}
+            | {"preset": "fast", "version": "", "ronid_version": __version__}
         )
         print(json.dumps(rows[-1]), flush=True)
     return rows

@@ -201,6 +201,7 @@ def measure(dataset: str, seed: int, part: str, work: Path) -> list[dict[str, An
             | {"update": ours | {"seconds": round(update_s, 1)}}
             | {"at_once": theirs | {"seconds": round(full_s, 1), "learnt_s": round(learnt_s, 1)}}
             | {"threads": torch.get_num_threads(), "ronid_version": __version__}
+            | {"preset": "fast", "version": ""}
         )
         print(json.dumps(rows[-1]), flush=True)
     return rows
