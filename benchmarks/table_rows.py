@@ -58,7 +58,7 @@ def with_note(table: str, rows: Iterable[Row]) -> str:
     names = " and ".join(f"`{preset}`" for preset in earlier)
     return (
         f"{table.rstrip()}\n\n{share} rows of {presets} {names} were measured with the code of "
-        f"commit {COMMIT}, before the initialization of RoNID changed."
+        f"commit {COMMIT} or earlier, before the initialization of RoNID changed."
     )
 
 

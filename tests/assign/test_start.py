@@ -124,6 +124,16 @@ def test_more_new_intents_than_unlabelled_rows(kind: str) -> None:
     assert torch.isfinite(found).all()
 
 
+def test_copies_of_labeled_rows_leave_too_few_for_the_new_intents() -> None:
+    points, _ = problem(0, per_blob=1)
+    rows = [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 4]  # four labeled rows, copies of them, another one
+    targets = np.where(np.arange(12) < 4, np.arange(12) // 2, -1)
+    split = Split([""] * 12, targets, ("a", "b"), 5)
+    found = started(points[rows], split, DENSITY, seeded())
+    assert found.shape == (5, 16)
+    assert torch.isfinite(found).all()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_rows_labelled_and_no_new_intent(kind: str) -> None:
     points, _ = problem(0, per_blob=2)

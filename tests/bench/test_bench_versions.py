@@ -183,7 +183,8 @@ def test_table_with_earlier_rows_says_so_below() -> None:
     default = made_row(81.0, 0, version="before", preset="default")
     paper = made_row(82.0, 0, preset="paper")
     tail = (
-        "were measured with the code of commit 8ba84b5, before the initialization of RoNID changed."
+        "were measured with the code of commit 8ba84b5 or earlier, before the initialization of "
+        "RoNID changed."
     )
     for rows, sentence in (
         ([NOW, paper], ""),

@@ -85,7 +85,10 @@ class Novelty:
         return n_known + round(n_known * n_novel / max(1, n_rest))
 
     def least_dense(self, count: int) -> NDArray[np.bool_]:
-        """Return a mask of the novel rows, filled up to `count` rows in order of density."""
+        """Return a mask of the novel rows, filled up to `count` rows in order of density.
+
+        It has fewer rows only if the others are labeled or equal to labeled ones.
+        """
         mask = self.novel
         if mask.sum() < count:
             order = np.argsort(self.relative_density, kind="stable")[:count]
@@ -136,13 +139,13 @@ def distinct_rows(points: Tensor) -> IntArray:
     Returns:
         (n,) group of each row, numbered from 0 without a gap.
     """
-    exact = points.cpu().double().numpy()
-    direction = np.random.default_rng(0).standard_normal(exact.shape[1])
-    order = np.argsort(exact @ direction, kind="stable")  # equal rows are next to each other
-    steps = np.square(np.diff(exact[order], axis=0)).sum(1)
-    group = np.empty(len(exact), np.int64)
-    group[order] = np.concatenate([[0], np.cumsum(steps > SAME_ROW)])
-    return group
+    generator = torch.Generator().manual_seed(0)
+    direction = torch.randn(points.shape[1], generator=generator).to(points)
+    order = (points @ direction).argsort(stable=True)  # equal rows are next to each other
+    steps = points[order].diff(dim=0).square().sum(1)
+    group = torch.zeros_like(order)
+    group[order[1:]] = (steps > SAME_ROW).cumsum(0)
+    return group.cpu().numpy()
 
 
 def walk_graph(points: Tensor) -> csr_matrix:
@@ -216,8 +219,8 @@ def known_density(density: NDArray[np.float64]) -> float:
     """Return the mean density of the unlabeled rows that belong to known intents.
 
     These are the rows above `NOVEL_BELOW` of this mean, found by iteration from the mean of all
-    rows. Labeled rows are left out: training pulls them together, so the density around them is
-    higher than around other rows of their intents.
+    unlabeled rows. Labeled rows are left out: training pulls them together, so the density around
+    them is higher than around other rows of their intents.
 
     Args:
         density: (u,) densities of the unlabeled rows.

@@ -32,14 +32,16 @@ def start_prototypes(
         generator: Source of randomness.
 
     Returns:
-        (k, d) unit vectors, known intents at 0..M-1, and (n,) log odds; 0 for all rows unless the
-        start is `density`.
+        (k, d) unit vectors, known intents at 0..M-1, and (n,) log odds; 0 for all rows if label
+        density says nothing.
     """
+    known, k = len(split.known), split.n_intents
     odds = embeddings.new_zeros(len(embeddings))
     if config.prototypes == "density" and _has_room(split):
-        novelty = find_novelty(embeddings, split.targets, len(split.known))
-        if novelty is None:  # label the clusters of all rows instead
-            found = _clusters(embeddings, split.n_intents, config, generator)
+        novelty = find_novelty(embeddings, split.targets, known)
+        # Copies of labeled rows are never new, so too few rows may be left for the new intents.
+        if novelty is None or novelty.least_dense(k - known).sum() < k - known:
+            found = _clusters(embeddings, k, config, generator)
             centroids = known_first(found.centroids, embeddings, split)
         else:
             centroids = density_means(embeddings, split, novelty, config, generator)
