@@ -30,11 +30,17 @@ less."""
 COSINE_POWER = 8
 """Edge weight = cosine to this power."""
 
-MIN_STEPS, MAX_STEPS = 10, 30
-"""Mean length of the walk. Longer walks meet labels of other intents."""
+USUAL_STEPS = 10
+"""Mean length of the walk, unless labels are few or many."""
 
-LABELS_MET = 0.8
-"""Labeled rows that a walk inside a known intent meets on average, if its length can be so."""
+MIN_LABELS_MET, MAX_LABELS_MET = 0.8, 1.5
+"""Labeled rows that a walk inside a known intent meets on average, within the limits of length."""
+
+MIN_STEPS, MAX_STEPS = 2, 30
+"""Limits of the mean length. Longer walks leave the intent."""
+
+MAX_ROUNDS = 10
+"""Rounds after which the search for the length stops."""
 
 SAME_ROW = 1e-6
 """Squared distance up to which two unit vectors count as equal."""
@@ -173,9 +179,10 @@ def relative_density(
 ) -> tuple[NDArray[np.float64], float]:
     """Return the label density of every row over the mean of known rows.
 
-    Where few rows of a known intent are labeled, a short walk meets none, and the intent would look
-    new. The mean length of the walk is therefore `LABELS_MET` over the share of labeled rows among
-    those that are not novel, which in turn depends on the length: both are found by iteration.
+    If few rows of a known intent are labeled, a short walk meets none, and the intent looks new. If
+    many are, a long walk meets them from a new intent, too. The length therefore follows the share
+    of labeled rows among those that are not novel. This share depends on the length, so both are
+    found by iteration.
 
     Args:
         graph: (n, n) matrix of `walk_graph`.
@@ -185,16 +192,19 @@ def relative_density(
         (n,) relative densities, and the mean length of the walk.
     """
     starts = np.stack([labeled, np.ones(len(labeled))], axis=1).astype(float)
-    steps = float(MIN_STEPS)
-    while True:
+    steps = float(USUAL_STEPS)
+    for _ in range(MAX_ROUNDS):
         mass, total = walk(graph, starts, steps).T
         density = mass / total
         relative = density / known_density(density[~labeled])
         n_known = len(labeled) - np.count_nonzero(~labeled & (relative < NOVEL_BELOW))
-        longer = min(LABELS_MET * n_known / labeled.sum(), MAX_STEPS)
-        if longer < steps + 0.5:  # the length only grows, so the search ends
-            return relative, steps
-        steps = float(longer)
+        rows_per_label = n_known / labeled.sum()
+        least, most = MIN_LABELS_MET * rows_per_label, MAX_LABELS_MET * rows_per_label
+        suited = float(np.clip(np.clip(USUAL_STEPS, least, most), MIN_STEPS, MAX_STEPS))
+        if abs(suited - steps) < 0.5:  # noqa: PLR2004 - less than a step
+            break
+        steps = suited
+    return relative, steps
 
 
 def walk(graph: csr_matrix, starts: NDArray[np.float64], steps: float) -> NDArray[np.float64]:
