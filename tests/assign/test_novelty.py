@@ -1,7 +1,5 @@
 """Label density: against loops over rows, and on blobs whose intents are known."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -11,12 +9,12 @@ from torch.nn.functional import normalize
 
 from ronid.assign.novelty import (
     COSINE_POWER,
-    MAX_NEIGHBORS,
     MAX_STEPS,
     MIN_PROBABILITY,
     MIN_STEPS,
     NOVEL_BELOW,
     Novelty,
+    count_neighbors,
     distinct_rows,
     find_novelty,
     known_density,
@@ -53,7 +51,7 @@ def graph_by_loops(points: np.ndarray) -> np.ndarray:
     weights = np.zeros((n, n))
     for i in range(n):
         others = [j for j in np.argsort(-cosines[i]) if j != i]
-        for j in others[: min(MAX_NEIGHBORS, math.isqrt(n))]:
+        for j in others[: count_neighbors(n)]:
             weights[i, j] = weights[j, i] = max(cosines[i, j], 0) ** COSINE_POWER
     degrees = weights.sum(1)
     return weights / np.sqrt(degrees[:, None] * degrees[None, :])
@@ -63,6 +61,11 @@ def test_graph_equals_a_loop_over_rows() -> None:
     points, _ = blobs([20, 15, 10])
     found = walk_graph(points.double())
     np.testing.assert_allclose(found.toarray(), graph_by_loops(points.double().numpy()), atol=1e-12)
+
+
+def test_neighbors_grow_with_the_root_of_the_rows_within_limits() -> None:
+    found = [count_neighbors(n) for n in (2, 16, 100, 400, 1600, 3600, 100_000)]
+    assert found == [1, 4, 5, 5, 10, 15, 15]
 
 
 def test_graph_is_symmetric_and_never_adds_mass() -> None:

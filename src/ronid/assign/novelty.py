@@ -23,9 +23,9 @@ from torch import Tensor
 from ronid.assign.graph import neighbour_graph
 from ronid.types import IntArray
 
-MAX_NEIGHBORS = 15
-"""Neighbors of a row before the graph is made symmetric; the root of the number of rows if that is
-less."""
+MIN_NEIGHBORS, MAX_NEIGHBORS = 5, 15
+"""Neighbors of a row before the graph is made symmetric. Fewer rows have smaller intents, and their
+neighbors reach into other intents sooner: see `count_neighbors`."""
 
 COSINE_POWER = 8
 """Edge weight = cosine to this power."""
@@ -164,14 +164,19 @@ def walk_graph(points: Tensor) -> csr_matrix:
         (n, n) symmetric matrix without self-loops. Two rows share an edge if either is a neighbor
         of the other and their cosine is positive.
     """
-    n_neighbors = min(MAX_NEIGHBORS, math.isqrt(len(points)))
-    joined = neighbour_graph(points, n_neighbors).cpu()
+    joined = neighbour_graph(points, count_neighbors(len(points))).cpu()
     graph = csr_matrix((joined.values().double(), joined.col_indices(), joined.crow_indices()))
     graph.data **= COSINE_POWER
     graph.setdiag(0)
     degrees = np.asarray(graph.sum(1)).ravel()
     scale = diags_array(1 / np.sqrt(np.maximum(degrees, MIN_DEGREE)))
     return csr_matrix(scale @ graph @ scale)
+
+
+def count_neighbors(n: int) -> int:
+    """Return the number of neighbors in a graph of n rows: a quarter of the root, within limits."""
+    root = math.isqrt(n)
+    return min(root, max(MIN_NEIGHBORS, min(MAX_NEIGHBORS, root // 4)))
 
 
 def relative_density(
