@@ -69,7 +69,7 @@ def rows() -> list[Row]:
         texts = itertools.product(OPENINGS, words, ENDINGS)
         for i, (opening, word, ending) in enumerate(texts):
             other = words[(i + 1) % len(words)]
-            label = truth if truth in KNOWN and i % 4 == 0 else ""
+            label = truth if truth in KNOWN and i % 5 == 0 else ""
             found.append(Row(f"{opening} {word} {other} {ending}", label, truth))
     return found
 
