@@ -181,8 +181,8 @@ def speed_table() -> str:
 
 
 COUNT_RULES = {
-    "auto": "ours, from nothing",
-    "guess": "ours, told {start}",
+    "auto": "RoNID, estimated",
+    "guess": "RoNID, {start} requested",
     "deep_aligned": "DeepAligned's, from {start}",
     "dpn": "DPN's, from {start}",
     "usnid": "USNID's, from {start}",
@@ -190,10 +190,10 @@ COUNT_RULES = {
 
 
 def count_table() -> str:
-    """How many intents were found, and what that costs against being told the number."""
+    """Estimated number of intents, and its cost in accuracy against the true number."""
     lines = [
         "| dataset | preset | intents | rule | seeds | found | error | "
-        "ACC | ACC if told | difference |",
+        "ACC | ACC with true number | difference |",
         "| --- | --- | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
     given = {cell(row): row for row in of_both_versions("fast", "main-minilm")}
@@ -229,9 +229,10 @@ def filters_table() -> str:
 
 
 def bounds_table() -> str:
-    """How often the bounds of our count hold the truth, and how far apart they are."""
+    """How often the bounds contain the true number of intents, and their width."""
     lines = [
-        "| dataset | intents | labels | seeds | found | error | bounds, mean | hold the truth |",
+        "| dataset | intents | labels | seeds | found | error | bounds, mean | "
+        "contain the true number |",
         "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |",
     ]
     labels = {"count": "10% of 75% of the intents", "pile-none-auto": "none"}
@@ -273,7 +274,7 @@ def _count_cells(rule: str, true: int, found: dict[int, int]) -> list[str]:
     error = 100 * mean(abs(k - true) for k in numbers) / true
     return [
         str(true),
-        COUNT_RULES[name].format(start=f"{factor} times as many"),
+        COUNT_RULES[name].format(start=f"{factor} times the true number"),
         f"{seeds_text(found)} (n={len(found)})",
         f"{mean(numbers):.0f} ({min(numbers)} to {max(numbers)})",
         f"{error:.1f}%",

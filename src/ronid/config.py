@@ -201,7 +201,7 @@ class StartConfig:
             `density`: the density of labels around an utterance decides whether it is new, and the
             new ones are clustered.
         restarts: k-means restarts.
-        breaths: Most exchanges of centroids that k-means tries for `density`.
+        breaths: Maximum number of centroid swaps that k-means tries for `density`.
     """
 
     prototypes: Literal["kmeans", "semisup_kmeans", "density"] = "kmeans"

@@ -59,7 +59,9 @@ def test_as_many_answers_are_new_as_there_are_novel_rows(script: ModuleType) -> 
     split = Split([""] * 80, targets, names, 4, truth=truth)
     problem = BenchmarkProblem(split, (), np.zeros(0, np.int64), (*names, "d"))
     scored_truth = np.repeat(np.arange(4), 5)
-    found = script.answers(problem, blobs(truth, 0.1, 0), blobs(scored_truth, 0.1, 1), scored_truth)
+    scored = blobs(scored_truth, 0.1, 1)
+    answers = script.answers(problem, blobs(truth, 0.1, 0), scored, scored_truth)
+    found = {variant: labels for variant, (labels, _) in answers.items()}
     np.testing.assert_array_equal(found[""], scored_truth)  # the least sure are the novel ones
     assert (found["-New"] < 3).all()
     np.testing.assert_array_equal(found["+AllLabels"], scored_truth)

@@ -109,8 +109,9 @@ class Expected:
         An error of the share counts for more the fewer utterances are of known intents, and it is
         larger where there are few utterances at all.
         """
-        n = len(novelty.novel)
-        known_share = max(float((~novelty.novel).mean()), 1 / n)
+        novel = novelty.novel
+        n = len(novel)
+        known_share = max(float((~novel).mean()), 1 / n)
         return cls(novelty.n_intents(n_known), (SHARE_ERROR + n**-0.5) / known_share)
 
 
@@ -199,9 +200,9 @@ def _unseen(least: int, most: int) -> IntentCount:
 def weigh(numbers: IntArray, rise: NDArray[np.float64], expected: Expected) -> IntentCount:
     """Weigh the rise of the cost against the expected number, on a logarithmic scale.
 
-    The evidence for a number k is rise(k)^SHARPNESS times the normal density of log k around the
-    expected number. The estimate is the mean of log k under this evidence; the bounds are its
-    quantiles.
+    The evidence at log k is rise(k)^SHARPNESS times the normal density of log k around the expected
+    number. The estimate is the mean of log k under this evidence, and the bounds are its quantiles.
+    The sums over k divide by k, because large numbers are closer to each other on this scale.
 
     Args:
         numbers: (c,) numbers of clusters.

@@ -66,7 +66,7 @@ def density_means(
         embeddings: (n, d) unit vectors.
         split: The problem, with at least as many unlabeled rows as new intents.
         novelty: What label density says about the rows.
-        config: Restarts of k-means, and how many exchanges of centroids it tries.
+        config: Restarts of k-means, and how many centroid swaps it tries.
         generator: Source of randomness.
 
     Returns:
@@ -86,7 +86,7 @@ def density_means(
 def _clusters(
     points: Tensor, k: int, config: StartConfig, generator: torch.Generator
 ) -> KMeansResult:
-    """Cluster rows by k-means with exchanges of centroids."""
+    """Cluster rows by k-means with centroid swaps."""
     return breathing_kmeans(
         points,
         torch.full((len(points),), UNLABELLED, device=points.device),
